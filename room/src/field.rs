@@ -1,0 +1,169 @@
+//! Field types: how each is held, written, compared, and put on the wire.
+//!
+//! A field's type picks a [`Codec`] through [`Field`]; `#[field(quantize(…))]` picks [`Quantized`] instead.
+//! A codec says how a value is encoded whole, how as a difference, and what has to be remembered of a write
+//! until the next seal ([`Codec::Track`]).
+
+pub mod blob;
+pub mod json;
+pub mod quantize;
+pub mod scalar;
+pub mod text;
+pub mod write;
+
+use std::fmt;
+
+pub use blob::Bytes;
+pub use json::Json;
+pub use quantize::Quantize;
+pub use quantize::Quantized;
+pub use scalar::{Element, FieldEnum, OptionField, Plain, Scalar};
+
+use crate::tick::Tick;
+use crate::wire::{DecodeError, Reader};
+use write::Outcome;
+
+/// A type that a field of an entity can have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of an entity",
+    note = "fields are bool, integers, floats, arrays of at most 16 of those, `Option` of those, fieldless enums \
+            with `#[derive(FieldEnum)]`, PlayerId, String, Bytes, and Json<T> for any other serde type"
+)]
+pub trait Field: Sized {
+    /// How it travels.
+    type Codec: Codec<Value = Self>;
+}
+
+/// A limit of a field that a value passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverLimit {
+    /// The value's size in bytes; 0 where it could not be encoded at all.
+    pub size: usize,
+    /// The most bytes it may have.
+    pub limit: usize,
+}
+
+/// How a field is encoded, compared and tracked. An implementation detail of the derive.
+pub trait Codec: 'static {
+    /// The Rust type of the field.
+    type Value: Clone + fmt::Debug + Send + Sync + 'static;
+    /// What is remembered of writes since the last seal (and, for bytes, of recent patches).
+    type Track: Default + fmt::Debug + Send + Sync + 'static;
+    /// What a setter returns: `()`, or a `Result` for types that a limit can refuse.
+    type Outcome: Outcome;
+    /// The type on the wire.
+    const WIRE: WireType;
+
+    /// Makes a value what both ends hold (quantized ones are rounded); returns whether it was clamped.
+    fn normalize(_value: &mut Self::Value) -> bool {
+        false
+    }
+    /// Refuses a value that is too large.
+    fn check(_value: &Self::Value) -> Result<(), OverLimit> {
+        Ok(())
+    }
+    /// Bytes of the whole encoding.
+    fn size(value: &Self::Value) -> usize;
+    /// Whether two values are the same, floats by their bits.
+    fn same(a: &Self::Value, b: &Self::Value) -> bool;
+    /// Puts a new value in place of `value`, remembering what the seal needs. `first` says that the field was
+    /// not written since the last seal.
+    fn replace(value: &mut Self::Value, new: Self::Value, track: &mut Self::Track, first: bool);
+    /// Ends the writes since the last seal; returns whether the value differs from what it was then.
+    fn seal(value: &Self::Value, track: &mut Self::Track, tick: Tick) -> bool;
+    /// After [`seal`](Self::seal): appends the change as the fast path sends it; returns whether it is a
+    /// difference from the last seal's value.
+    fn put_sealed(value: &Self::Value, track: &mut Self::Track, tick: Tick, out: &mut Vec<u8>) -> bool {
+        let _ = (track, tick);
+        Self::put_change(value, out);
+        false
+    }
+    /// Appends everything that changed after `since`, in whole values or ranges.
+    fn put_since(value: &Self::Value, track: &Self::Track, since: Tick, out: &mut Vec<u8>) {
+        let _ = (track, since);
+        Self::put_change(value, out);
+    }
+    /// Appends the whole value in the form of a change.
+    fn put_change(value: &Self::Value, out: &mut Vec<u8>) {
+        Self::put(value, out);
+    }
+    /// Appends the whole value.
+    fn put(value: &Self::Value, out: &mut Vec<u8>);
+    /// Reads a whole value.
+    fn take(r: &mut Reader<'_>) -> Result<Self::Value, DecodeError>;
+    /// Applies a change in whole values or ranges.
+    fn take_change(value: &mut Self::Value, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        *value = Self::take(r)?;
+        Ok(())
+    }
+    /// Applies a difference; an error for types that have none.
+    fn take_difference(_value: &mut Self::Value, _r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Err(DecodeError::Value)
+    }
+}
+
+/// A field's type as both ends must agree on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum WireType {
+    /// One byte, 0 or 1.
+    Bool,
+    /// An integer of so many bytes.
+    Unsigned(u8),
+    /// A signed integer of so many bytes.
+    Signed(u8),
+    /// A float of so many bytes.
+    Float(u8),
+    /// A float of so many bytes in memory, rounded to steps from `min` to `max`.
+    Quantized {
+        /// 4 or 8.
+        float: u8,
+        /// The distance between two values.
+        step: f64,
+        /// The lowest value.
+        min: f64,
+        /// The highest value.
+        max: f64,
+    },
+    /// So many of one type.
+    Array(&'static WireType, usize),
+    /// A fieldless enum: names and numbers.
+    Enum(&'static [(&'static str, u8)]),
+    /// Maybe one of a type.
+    Option(&'static WireType),
+    /// A player's number.
+    Player,
+    /// UTF-8.
+    Text,
+    /// Bytes that change in ranges.
+    Bytes,
+    /// JSON text of any type.
+    Json,
+}
+
+impl fmt::Display for WireType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WireType::Bool => f.write_str("bool"),
+            WireType::Unsigned(n) => write!(f, "u{}", u32::from(*n) * 8),
+            WireType::Signed(n) => write!(f, "i{}", u32::from(*n) * 8),
+            WireType::Float(n) => write!(f, "f{}", u32::from(*n) * 8),
+            WireType::Quantized { float, step, min, max } => {
+                write!(f, "f{}:{step}:{min}:{max}", u32::from(*float) * 8)
+            }
+            WireType::Array(of, n) => write!(f, "[{of};{n}]"),
+            WireType::Enum(variants) => {
+                f.write_str("enum(")?;
+                for (i, (name, code)) in variants.iter().enumerate() {
+                    write!(f, "{}{name}={code}", if i == 0 { "" } else { "," })?;
+                }
+                f.write_str(")")
+            }
+            WireType::Option(of) => write!(f, "option({of})"),
+            WireType::Player => f.write_str("player"),
+            WireType::Text => f.write_str("string"),
+            WireType::Bytes => f.write_str("bytes"),
+            WireType::Json => f.write_str("json"),
+        }
+    }
+}

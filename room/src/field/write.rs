@@ -1,0 +1,258 @@
+//! Writing: one path for every setter, so that no change is missed and no limit passed.
+
+use super::blob::Blob;
+use super::json::{Json, JsonCodec, JsonValue};
+use super::{Codec, OverLimit};
+use crate::entity::{Entity, EntityId, FieldMask, VisitMut};
+use crate::limits;
+
+/// A write or creation that was refused; nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The field's value is too large.
+    #[error("{kind}.{field} would take {size} bytes; the most is {limit}: split it over several entities")]
+    FieldTooLarge {
+        /// The kind.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+        /// Bytes of the refused value.
+        size: usize,
+        /// The most bytes.
+        limit: usize,
+    },
+    /// The field's value cannot be encoded.
+    #[error("{kind}.{field} cannot be written as JSON: map keys must be strings, numbers finite")]
+    NotJson {
+        /// The kind.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// The entity as a whole would be too large.
+    #[error(
+        "{kind} would take {size} bytes with this {field}; the most is {limit}: split it over several entities"
+    )]
+    EntityTooLarge {
+        /// The kind.
+        kind: &'static str,
+        /// The field that was written; the largest one of an entity that was created.
+        field: &'static str,
+        /// Bytes of the refused entity.
+        size: usize,
+        /// The most bytes.
+        limit: usize,
+    },
+}
+
+/// What a setter returns: `()` for fields that nothing refuses.
+pub trait Outcome {
+    /// From the write's result. A field whose setter returns `()` has a fixed size, so its result is `Ok`.
+    fn from_result(result: Result<(), WriteError>) -> Self;
+}
+
+impl Outcome for () {
+    fn from_result(result: Result<(), WriteError>) {
+        debug_assert!(result.is_ok(), "a write of a fixed size is never refused: {result:?}");
+    }
+}
+
+impl Outcome for Result<(), WriteError> {
+    fn from_result(result: Result<(), WriteError>) -> Self {
+        result
+    }
+}
+
+/// What the store keeps of a row's writes since the last seal.
+#[derive(Clone, Debug, Default)]
+pub struct RowState {
+    /// Fields written since the last seal.
+    pub pending: FieldMask,
+    /// Bytes of the entity with every field encoded.
+    pub size: usize,
+}
+
+/// Values that were clamped when written, counted; the first of them by name.
+#[derive(Clone, Debug, Default)]
+pub struct Clamped {
+    /// How many.
+    pub count: u64,
+    /// The first one's entity, kind and field.
+    pub first: Option<(EntityId, &'static str, &'static str)>,
+}
+
+/// One entity, open for writing: what a generated writer holds.
+#[derive(Debug)]
+pub struct Write<'a, K: Entity> {
+    pub(crate) id: EntityId,
+    pub(crate) slot: u32,
+    pub(crate) value: &'a mut K,
+    pub(crate) track: &'a mut K::Track,
+    pub(crate) state: &'a mut RowState,
+    pub(crate) dirty: &'a mut Vec<u32>,
+    pub(crate) clamped: &'a mut Clamped,
+}
+
+/// Where a field's value and track are in an entity and its track: a function of the derive's.
+pub type Place<K, C> = for<'a> fn(
+    &'a mut K,
+    &'a mut <K as Entity>::Track,
+) -> (&'a mut <C as Codec>::Value, &'a mut <C as Codec>::Track);
+
+impl<K: Entity> Write<'_, K> {
+    /// The entity's ID.
+    #[must_use]
+    pub fn id(&self) -> EntityId {
+        self.id
+    }
+
+    /// The entity.
+    #[must_use]
+    pub fn value(&self) -> &K {
+        self.value
+    }
+
+    /// Writes a field. Its current value records nothing.
+    #[inline]
+    pub fn set<C: Codec>(&mut self, field: usize, place: Place<K, C>, mut new: C::Value) -> C::Outcome {
+        if C::normalize(&mut new) {
+            self.count_clamped(field);
+        }
+        let (value, track) = place(self.value, self.track);
+        if C::same(value, &new) {
+            return C::Outcome::from_result(Ok(()));
+        }
+        let grown = C::check(&new)
+            .map_err(|over| refused::<K>(field, over))
+            .and_then(|()| resized::<K>(field, self.state.size, C::size(value), C::size(&new)));
+        let result = match grown {
+            Ok(size) => {
+                self.state.size = size;
+                C::replace(value, new, track, !self.state.pending.has(field));
+                self.touch(field);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        C::Outcome::from_result(result)
+    }
+
+    /// Writes `bytes` at `offset` of a `Bytes` field; past its end the field grows and a gap fills with zeros.
+    pub fn patch(
+        &mut self,
+        field: usize,
+        place: Place<K, Blob>,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<(), WriteError> {
+        let (value, track) = place(self.value, self.track);
+        let end = offset.saturating_add(bytes.len());
+        if bytes.is_empty() || value.get(offset..end) == Some(bytes) {
+            return Ok(());
+        }
+        let len = value.len().max(end);
+        if len > limits::BLOB {
+            return Err(refused::<K>(field, OverLimit { size: len, limit: limits::BLOB }));
+        }
+        self.state.size = resized::<K>(field, self.state.size, value.len(), len)?;
+        Blob::patch(value, offset, bytes, track, !self.state.pending.has(field));
+        self.touch(field);
+        Ok(())
+    }
+
+    /// Changes a `Json` field in a closure and compares the text before and after.
+    pub fn update<T: JsonValue, R>(
+        &mut self,
+        field: usize,
+        place: Place<K, JsonCodec<T>>,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> Result<R, WriteError> {
+        let mut value = (**place(self.value, self.track).0).clone();
+        let result = change(&mut value);
+        self.set::<JsonCodec<T>>(field, place, Json::new(value))?;
+        Ok(result)
+    }
+
+    #[inline]
+    fn touch(&mut self, field: usize) {
+        if self.state.pending.is_empty() {
+            self.dirty.push(self.slot);
+        }
+        self.state.pending.insert(field);
+    }
+
+    fn count_clamped(&mut self, field: usize) {
+        self.clamped.add::<K>(self.id, field);
+    }
+}
+
+impl Clamped {
+    pub(crate) fn add<K: Entity>(&mut self, id: EntityId, field: usize) {
+        self.count += 1;
+        self.first.get_or_insert((id, K::KIND.name, K::KIND.fields[field].name));
+    }
+}
+
+fn refused<K: Entity>(field: usize, over: OverLimit) -> WriteError {
+    let (kind, field) = (K::KIND.name, K::KIND.fields[field].name);
+    match over {
+        OverLimit { size: 0, .. } => WriteError::NotJson { kind, field },
+        OverLimit { size, limit } => WriteError::FieldTooLarge { kind, field, size, limit },
+    }
+}
+
+/// The entity's size after a field went from `old` to `new` bytes. Fields of a fixed size never pass: the
+/// derive's kinds of 255 of the largest fixed fields fit.
+#[inline]
+fn resized<K: Entity>(field: usize, size: usize, old: usize, new: usize) -> Result<usize, WriteError> {
+    let size = size - old + new;
+    if size <= limits::ENTITY || new <= old {
+        return Ok(size);
+    }
+    let (kind, field) = (K::KIND.name, K::KIND.fields[field].name);
+    Err(WriteError::EntityTooLarge { kind, field, size, limit: limits::ENTITY })
+}
+
+/// Readies a new entity: rounds its fields, checks every limit, and says its size.
+pub(crate) struct Admit<'a> {
+    id: EntityId,
+    size: usize,
+    largest: (usize, usize),
+    clamped: &'a mut Clamped,
+}
+
+impl<'a> Admit<'a> {
+    /// Checks `value` and rounds its quantized fields. Returns the size of the whole encoding.
+    pub(crate) fn check<K: Entity>(
+        id: EntityId,
+        value: &mut K,
+        track: &mut K::Track,
+        clamped: &'a mut Clamped,
+    ) -> Result<usize, WriteError> {
+        struct Visitor<'a, K>(Admit<'a>, std::marker::PhantomData<K>);
+        impl<K: Entity> VisitMut for Visitor<'_, K> {
+            type Error = WriteError;
+            fn field<C: Codec>(
+                &mut self,
+                index: usize,
+                value: &mut C::Value,
+                _: &mut C::Track,
+            ) -> Result<(), WriteError> {
+                C::check(value).map_err(|over| refused::<K>(index, over))?;
+                if C::normalize(value) {
+                    self.0.clamped.add::<K>(self.0.id, index);
+                }
+                let size = C::size(value);
+                self.0.size += size;
+                self.0.largest = self.0.largest.max((size, index));
+                Ok(())
+            }
+        }
+        let mut visitor =
+            Visitor::<K>(Admit { id, size: 0, largest: (0, 0), clamped }, std::marker::PhantomData);
+        value.visit_mut(track, &mut visitor)?;
+        let Admit { size, largest, .. } = visitor.0;
+        resized::<K>(largest.1, 0, 0, size)
+    }
+}

@@ -1,0 +1,1 @@
+//! Schema: to come with the next commit.
