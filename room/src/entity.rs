@@ -10,6 +10,8 @@ use crate::limits;
 use crate::wire::Reader;
 
 pub use crate::field::write::{Outcome, Write, WriteError};
+#[doc(hidden)]
+pub use crate::wire::record::Sent;
 
 /// A struct whose fields are synced. Implemented by `#[derive(Entity)]`, never by hand.
 ///
@@ -50,32 +52,6 @@ pub trait Entity: Clone + fmt::Debug + Send + Sync + Sized + 'static {
     note = "take `hidden` off its `#[entity(…)]` to let clients see it"
 )]
 pub trait Visible: Entity {}
-
-/// Proof that a kind is visible: only [`Sent::new`] makes one, and only for a [`Visible`] kind.
-#[doc(hidden)]
-pub struct Sent<K>(PhantomData<fn() -> K>);
-
-impl<K> Clone for Sent<K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for Sent<K> {}
-
-impl<K: Visible> Sent<K> {
-    /// The proof.
-    #[must_use]
-    pub const fn new() -> Self {
-        Sent(PhantomData)
-    }
-}
-
-impl<K: Visible> Default for Sent<K> {
-    fn default() -> Self {
-        Sent::new()
-    }
-}
 
 /// Reads every field in order.
 #[doc(hidden)]

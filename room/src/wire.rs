@@ -4,6 +4,7 @@
 // pub mod message;
 // pub mod payload;
 mod reader;
+pub mod record;
 // pub mod schema_text;
 // pub mod update;
 pub mod varint;

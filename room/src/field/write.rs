@@ -2,7 +2,7 @@
 
 use super::blob::Blob;
 use super::json::{Json, JsonCodec, JsonValue};
-use super::{Codec, OverLimit};
+use super::{Codec, OverLimit, WireType};
 use crate::entity::{Entity, EntityId, FieldMask, VisitMut};
 use crate::limits;
 
@@ -207,11 +207,22 @@ fn refused<K: Entity>(field: usize, over: OverLimit) -> WriteError {
 #[inline]
 fn resized<K: Entity>(field: usize, size: usize, old: usize, new: usize) -> Result<usize, WriteError> {
     let size = size - old + new;
-    if size <= limits::ENTITY || new <= old {
+    if size + change_overhead::<K>() <= limits::ENTITY || new <= old {
         return Ok(size);
     }
     let (kind, field) = (K::KIND.name, K::KIND.fields[field].name);
     Err(WriteError::EntityTooLarge { kind, field, size, limit: limits::ENTITY })
+}
+
+/// A `Bytes` field is a byte longer in a change than in an enter. What a part leaves free beside an entity
+/// covers that for the first few.
+const fn change_overhead<K: Entity>() -> usize {
+    let (mut i, mut blobs) = (0, 0usize);
+    while i < K::KIND.fields.len() {
+        blobs += matches!(K::KIND.fields[i].wire, WireType::Bytes) as usize;
+        i += 1;
+    }
+    blobs.saturating_sub(20)
 }
 
 /// Readies a new entity: rounds its fields, checks every limit, and says its size.

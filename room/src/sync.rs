@@ -1,0 +1,273 @@
+//! The sync core: what changed, who sees it, and each connection's update. No I/O, no clock.
+//!
+//! Read in this order: [`store`] and [`world`] hold the entities; a seal ([`encode`]) turns what changed into
+//! records; [`keys`] and [`interest`] say who may see what; [`viewer`] is one connection's view, cut by
+//! [`limit`]; [`update`] lays its messages out, with shared [`pieces`].
+
+pub mod bits;
+pub mod encode;
+pub mod interest;
+pub mod keys;
+pub mod limit;
+pub mod pieces;
+pub mod store;
+pub mod update;
+pub mod viewer;
+pub mod world;
+
+use crate::entity::{EntityId, PlayerId};
+use crate::limits;
+use crate::tick::Tick;
+use crate::wire::deflate::Compressor;
+use encode::Records;
+use interest::{Lens, Part, PartAnswer, Shape, SubscribeScratch};
+use keys::{Key, Keys};
+use limit::Limit;
+use pieces::Pieces;
+use update::{Outbox, Press, Stats};
+use viewer::{Scratch, Sealed, Viewer};
+use world::World;
+
+/// Settings of the sync core.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncSettings {
+    /// The most plain bytes of an update.
+    pub update_cap: usize,
+    /// The most unacknowledged bytes past which no update starts.
+    pub window: usize,
+    /// The DEFLATE level of shared pieces, 1 to 9.
+    pub piece_level: u32,
+    /// Whether updates carry a hash of the view.
+    pub view_hash: bool,
+}
+
+impl Default for SyncSettings {
+    fn default() -> Self {
+        SyncSettings { update_cap: limits::UPDATE, window: limits::WINDOW, piece_level: 6, view_hash: false }
+    }
+}
+
+/// The views of all connections of a room.
+pub struct Views {
+    settings: SyncSettings,
+    /// The library's own part first: the room's state for all, private state for its player.
+    parts: Vec<Part>,
+    limit: Limit,
+    viewers: Vec<Option<Viewer>>,
+    records: Records,
+    pieces: Pieces,
+    compressor: Compressor,
+    scratch: Scratch,
+    subscribing: SubscribeScratch,
+    keys: Keys,
+    out: Outbox,
+    stats: Stats,
+    last: Tick,
+}
+
+impl Views {
+    /// Views of an interest with these parts and limit.
+    #[must_use]
+    pub fn new(settings: SyncSettings, parts: Vec<(Shape, bool)>, limit: Limit) -> Views {
+        let own = Part::new(Shape::Keys, false);
+        let parts = std::iter::once(own).chain(parts.into_iter().map(|(shape, narrows)| Part::new(shape, narrows)));
+        Views {
+            settings,
+            parts: parts.collect(),
+            limit,
+            viewers: Vec::new(),
+            records: Records::default(),
+            pieces: Pieces::default(),
+            compressor: Compressor::new(),
+            scratch: Scratch::default(),
+            subscribing: SubscribeScratch::default(),
+            keys: Keys::default(),
+            out: Outbox::default(),
+            stats: Stats::default(),
+            last: Tick::ZERO,
+        }
+    }
+
+    /// Adds a connection's view; its number is free again once it is removed.
+    pub fn add(&mut self, player: PlayerId) -> u32 {
+        let viewer = Viewer::new(player, self.parts.len());
+        let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
+        if index == self.viewers.len() {
+            self.viewers.push(None);
+        }
+        self.viewers[index] = Some(viewer);
+        index as u32
+    }
+
+    /// Removes a connection's view.
+    pub fn remove(&mut self, viewer: u32) {
+        if let Some(mut gone) = self.viewers[viewer as usize].take() {
+            for (part, view) in self.parts.iter_mut().zip(&mut gone.parts) {
+                part.unsubscribe(viewer, view);
+            }
+        }
+    }
+
+    /// A connection's view.
+    #[must_use]
+    pub fn viewer(&self, viewer: u32) -> Option<&Viewer> {
+        self.viewers.get(viewer as usize)?.as_ref()
+    }
+
+    /// A client applied everything up to a tick.
+    pub fn acknowledge(&mut self, viewer: u32, tick: Tick) {
+        if let Some(Some(viewer)) = self.viewers.get_mut(viewer as usize) {
+            viewer.acknowledge(tick.min(self.last));
+        }
+    }
+
+    /// What was sent, counted.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Records encoded since the room began.
+    #[must_use]
+    pub fn encoded(&self) -> u64 {
+        self.records.encoded
+    }
+
+    /// First half of a seal: encodes what changed.
+    pub fn encode(&mut self, tick: Tick, world: &mut World) {
+        world.seal(tick, &mut self.records);
+    }
+
+    /// Second half of a seal: asks the interest and lays out every connection's update. The messages are in
+    /// [`outbox`](Self::outbox) until the next seal.
+    pub fn update(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
+        self.out.bytes.clear();
+        self.out.messages.clear();
+        self.rekey(tick, world, lens);
+        self.subscribe(lens);
+        self.mark(tick);
+        let always = self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
+        let Views { settings, parts, limit, viewers, records, pieces, compressor, scratch, out, stats, .. } = self;
+        let sealed = Sealed {
+            tick,
+            last: self.last,
+            changed: records.changed(),
+            parts,
+            limit: *limit,
+            lens,
+            cap: settings.update_cap,
+            window: settings.window,
+            hash: settings.view_hash,
+        };
+        let level = settings.piece_level;
+        let mut press = Press { world, records, pieces, compressor, level, out, stats };
+        for (index, viewer) in viewers.iter_mut().enumerate() {
+            if let Some(viewer) = viewer {
+                viewer.look |= always || (viewer.stale && limit.most.is_some());
+                viewer.update(index as u32, &sealed, scratch, &mut press);
+            }
+        }
+        self.last = tick;
+    }
+
+    /// The messages of the last seal.
+    #[must_use]
+    pub fn outbox(&self) -> &Outbox {
+        &self.out
+    }
+
+    /// Asks the keys of what was created, changed or named, and takes those of what was deleted.
+    fn rekey(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
+        for part in &mut self.parts {
+            part.table.grow(world.slot_count());
+        }
+        for slot in world.dead() {
+            self.pieces.forget(*slot);
+            for part in &mut self.parts {
+                part.table.remove(*slot, tick);
+            }
+        }
+        for slot in self.records.slots() {
+            self.pieces.forget(*slot);
+        }
+        for slot in world.born().iter().filter(|slot| world.is_live(**slot)) {
+            self.place_own(*slot, tick, world);
+        }
+        let asked = self.records.slots().iter().chain(world.born()).chain(world.to_rekey());
+        for slot in asked.filter(|slot| shown_by_interest(world, **slot)) {
+            for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
+                part.rekey(index, *slot, lens, &mut self.keys, tick);
+            }
+        }
+    }
+
+    /// The keys of the room's state and of private states.
+    fn place_own(&mut self, slot: u32, tick: Tick, world: &World) {
+        let info = world.info(slot);
+        if info.id == EntityId::STATE {
+            self.parts[0].table.set(slot, &[Key::EVERYWHERE], tick);
+        } else if let Some(player) = info.private_to {
+            self.parts[0].table.set(slot, &[Key::from(player)], tick);
+        }
+    }
+
+    fn subscribe(&mut self, lens: &dyn Lens) {
+        for (index, viewer) in self.viewers.iter_mut().enumerate() {
+            let Some(viewer) = viewer else { continue };
+            for (part, view) in self.parts.iter_mut().zip(&mut viewer.parts).enumerate().map(|(i, (p, v))| ((i, p), v)) {
+                let ((number, part), view) = (part, view);
+                viewer.look |= part.subscribe(number, index as u32, view, lens, &mut self.subscribing);
+            }
+        }
+    }
+
+    /// Tells the viewers of every key in which something moved or changed.
+    fn mark(&mut self, tick: Tick) {
+        let Views { parts, viewers, records, .. } = self;
+        for part in parts {
+            part.table.drain_moved(|ids| {
+                for id in ids {
+                    if let Some(viewer) = &mut viewers[*id as usize] {
+                        viewer.look = true;
+                    }
+                }
+            });
+            for slot in records.slots() {
+                part.table.mark_changed(*slot, tick, |ids| {
+                    for id in ids {
+                        if let Some(viewer) = &mut viewers[*id as usize] {
+                            viewer.stale = true;
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// Answers, part by part, why a connection sees an entity or not.
+    #[must_use]
+    pub fn explain(&self, viewer: u32, slot: u32, world: &World, lens: &dyn Lens) -> Vec<PartAnswer> {
+        let Some(looking) = self.viewer(viewer) else { return Vec::new() };
+        let parts = self.parts.iter().zip(&looking.parts).enumerate();
+        parts
+            .map(|(i, (part, view))| interest::explain_part(i, part, view, viewer, slot, world, lens))
+            .collect()
+    }
+
+    /// The rank of an entity among what a limit counts, from 1.
+    #[must_use]
+    pub fn distance2(&self, viewer: u32, slot: u32) -> Option<f64> {
+        let looking = self.viewer(viewer)?;
+        let distances = self.parts.iter().zip(&looking.parts).filter_map(|(part, view)| part.distance2(view, slot));
+        distances.min_by(f64::total_cmp)
+    }
+}
+
+/// Whether a game's interest is asked about a slot: it lives, is visible, and is neither the room's state nor
+/// private, which have keys of their own.
+fn shown_by_interest(world: &World, slot: u32) -> bool {
+    world.is_live(slot)
+        && world.wire_kind(slot).is_some()
+        && world.info(slot).private_to.is_none()
+        && world.info(slot).id != EntityId::STATE
+}

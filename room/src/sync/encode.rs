@@ -1,0 +1,134 @@
+//! A seal's records: every change encoded once, for all who see it.
+
+use super::bits::Bits;
+use crate::entity::{EntityId, FieldMask};
+use crate::wire::record::{Sealed, SentBytes};
+use crate::wire::{update, varint};
+
+/// Where a slot's record lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordRef {
+    /// Offset in the bytes.
+    pub start: u32,
+    /// Length.
+    pub len: u32,
+    /// The group: kind, fields, and which of them are differences.
+    pub group: u32,
+}
+
+/// The records of one seal.
+#[derive(Debug, Default)]
+pub struct Records {
+    bytes: SentBytes,
+    table: Vec<RecordRef>,
+    changed: Bits,
+    slots: Vec<u32>,
+    groups: Vec<Group>,
+    last_group: usize,
+    /// Records encoded since the room began: tests count them.
+    pub encoded: u64,
+}
+
+/// Records of one shape: they stand behind one head.
+#[derive(Debug)]
+struct Group {
+    kind: u8,
+    sealed: Sealed,
+    head: Vec<u8>,
+}
+
+impl Records {
+    /// Forgets the last seal and makes room for `slots` slots.
+    pub fn begin(&mut self, slots: usize) {
+        self.bytes.clear();
+        self.changed.clear();
+        self.changed.grow(slots);
+        self.slots.clear();
+        if self.table.len() < slots {
+            self.table.resize(slots, RecordRef::default());
+        }
+        // Groups stay from seal to seal, for the same few come again; a long list starts anew.
+        if self.groups.len() > 64 {
+            self.groups.clear();
+        }
+        self.last_group = 0;
+    }
+
+    /// Encodes one entity's change: `seal` appends the fields and says which.
+    #[inline]
+    pub fn push(
+        &mut self,
+        slot: u32,
+        id: EntityId,
+        kind: u8,
+        fields: usize,
+        seal: impl FnOnce(&mut SentBytes) -> Sealed,
+    ) -> FieldMask {
+        let start = self.bytes.len();
+        varint::put(self.bytes.head(), id.get());
+        let sealed = seal(&mut self.bytes);
+        if sealed.changed.is_empty() {
+            self.bytes.truncate(start);
+            return sealed.changed;
+        }
+        let group = self.group(kind, fields, sealed) as u32;
+        let len = (self.bytes.len() - start) as u32;
+        self.table[slot as usize] = RecordRef { start: start as u32, len, group };
+        self.changed.insert(slot);
+        self.slots.push(slot);
+        self.encoded += 1;
+        sealed.changed
+    }
+
+    fn group(&mut self, kind: u8, fields: usize, sealed: Sealed) -> usize {
+        let same = |g: &Group| g.kind == kind && g.sealed == sealed;
+        if !self.groups.get(self.last_group).is_some_and(same) {
+            self.last_group = self.groups.iter().position(same).unwrap_or_else(|| {
+                let mut head = Vec::new();
+                update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);
+                self.groups.push(Group { kind, sealed, head });
+                self.groups.len() - 1
+            });
+        }
+        self.last_group
+    }
+
+    /// Slots that changed, in the order of their encoding.
+    #[must_use]
+    pub fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// Slots that changed, as a set.
+    #[inline]
+    #[must_use]
+    pub fn changed(&self) -> &Bits {
+        &self.changed
+    }
+
+    /// Where the record of a changed slot lies.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, slot: u32) -> RecordRef {
+        self.table[slot as usize]
+    }
+
+    /// The bytes of a record.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, at: RecordRef) -> &[u8] {
+        &self.bytes.as_slice()[at.start as usize..(at.start + at.len) as usize]
+    }
+
+    /// How many groups there are.
+    #[must_use]
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// What stands before a group's records.
+    #[must_use]
+    pub fn head(&self, group: u32) -> &[u8] {
+        &self.groups[group as usize].head
+    }
+}

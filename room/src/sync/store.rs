@@ -1,0 +1,203 @@
+//! The rows of one kind, side by side.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use super::encode::Records;
+use super::world::Slots;
+use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
+use crate::field::write::{Admit, Clamped, RowState, Write, WriteError};
+use crate::tick::Tick;
+use crate::wire::record::{self, SentBytes, StoredRecord};
+
+/// A dense table of one kind's entities. A row moves when an earlier one is deleted; slots do not.
+pub struct Store<K: Entity> {
+    slots: Vec<u32>,
+    values: Vec<K>,
+    tracks: Vec<K::Track>,
+    states: Vec<RowState>,
+    /// The tick each field last changed, row after row.
+    changed: Vec<Tick>,
+    /// Slots with writes since the last seal.
+    dirty: Vec<u32>,
+    order: BTreeMap<EntityId, u32>,
+}
+
+impl<K: Entity> Store<K> {
+    const FIELDS: usize = K::KIND.fields.len();
+
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Store {
+            slots: Vec::new(),
+            values: Vec::new(),
+            tracks: Vec::new(),
+            states: Vec::new(),
+            changed: Vec::new(),
+            dirty: Vec::new(),
+            order: BTreeMap::new(),
+        }
+    }
+
+    /// Checks and rounds a new entity; returns its size.
+    pub fn admit(id: EntityId, value: &mut K, clamped: &mut Clamped) -> Result<usize, WriteError> {
+        Admit::check(id, value, &mut K::Track::default(), clamped)
+    }
+
+    /// Appends an admitted entity; returns its row.
+    pub fn push(&mut self, id: EntityId, slot: u32, value: K, size: usize) -> u32 {
+        let row = self.slots.len() as u32;
+        self.slots.push(slot);
+        self.values.push(value);
+        self.tracks.push(K::Track::default());
+        self.states.push(RowState { pending: FieldMask::NONE, size });
+        self.changed.resize(self.changed.len() + Self::FIELDS, Tick::ZERO);
+        self.order.insert(id, slot);
+        row
+    }
+
+    /// The entity of a row.
+    #[inline]
+    #[must_use]
+    pub fn value(&self, row: u32) -> &K {
+        &self.values[row as usize]
+    }
+
+    /// Opens a row for writing.
+    pub fn write<'a>(&'a mut self, id: EntityId, row: u32, clamped: &'a mut Clamped) -> K::Writer<'a> {
+        let row = row as usize;
+        K::writer(Write {
+            id,
+            slot: self.slots[row],
+            value: &mut self.values[row],
+            track: &mut self.tracks[row],
+            state: &mut self.states[row],
+            dirty: &mut self.dirty,
+            clamped,
+        })
+    }
+
+    /// IDs and slots in ID order.
+    pub fn order(&self) -> impl DoubleEndedIterator<Item = (EntityId, u32)> + '_ {
+        self.order.iter().map(|(id, slot)| (*id, *slot))
+    }
+}
+
+/// A [`Store`] without its type.
+pub trait AnyStore: Any + Send + Sync {
+    /// For the typed look-up.
+    fn as_any(&self) -> &dyn Any;
+    /// For the typed look-up.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// How many entities.
+    fn len(&self) -> usize;
+    /// Removes a row by moving the last one into it; returns the slot of the one that moved.
+    fn remove(&mut self, id: EntityId, row: u32) -> Option<u32>;
+    /// Stamps a new row's fields.
+    fn born(&mut self, row: u32, tick: Tick);
+    /// Ends the writes since the last seal: stamps what changed and encodes it where the kind is visible.
+    fn seal(&mut self, tick: Tick, slots: &Slots, records: &mut Records);
+    /// The player who owns an entity.
+    fn owner(&self, row: u32) -> Option<PlayerId>;
+    /// The fields that changed after a tick.
+    fn changed_since(&self, row: u32, since: Tick) -> FieldMask;
+    /// Bytes of the entity with every field encoded.
+    fn size(&self, row: u32) -> usize;
+    /// Appends every field of an entity of a visible kind.
+    fn put_whole(&self, row: u32, out: &mut SentBytes);
+    /// Appends what changed after a tick of an entity of a visible kind.
+    fn put_since(&self, row: u32, mask: FieldMask, since: Tick, out: &mut SentBytes);
+    /// The entity for stores and inspection.
+    fn stored(&self, row: u32) -> StoredRecord;
+}
+
+impl<K: Entity> AnyStore for Store<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+    fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn remove(&mut self, id: EntityId, row: u32) -> Option<u32> {
+        let row = row as usize;
+        self.slots.swap_remove(row);
+        self.values.swap_remove(row);
+        self.tracks.swap_remove(row);
+        self.states.swap_remove(row);
+        let last = self.slots.len();
+        if row != last {
+            let moved = last * Self::FIELDS..(last + 1) * Self::FIELDS;
+            self.changed.copy_within(moved, row * Self::FIELDS);
+        }
+        self.changed.truncate(last * Self::FIELDS);
+        self.order.remove(&id);
+        self.slots.get(row).copied()
+    }
+
+    fn born(&mut self, row: u32, tick: Tick) {
+        let row = row as usize;
+        self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS].fill(tick);
+    }
+
+    fn seal(&mut self, tick: Tick, slots: &Slots, records: &mut Records) {
+        let kind = K::SENT.and_then(|sent| Some((sent, slots.wire_kind::<K>()?)));
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for slot in dirty.drain(..) {
+            // A slot is used again only after a seal, so a live one is still the entity that was written.
+            let Some(info) = slots.live(slot) else { continue };
+            let row = info.row as usize;
+            let mask = std::mem::take(&mut self.states[row].pending);
+            let (value, track) = (&mut self.values[row], &mut self.tracks[row]);
+            let changed = match kind {
+                Some((sent, kind)) if info.created < tick => {
+                    records.push(slot, info.id, kind, Self::FIELDS, |out| (sent.seal)(value, track, mask, tick, out))
+                }
+                _ => record::seal_unsent(value, track, mask, tick),
+            };
+            for field in changed.iter() {
+                self.changed[row * Self::FIELDS + field] = tick;
+            }
+        }
+        self.dirty = dirty;
+    }
+
+    fn owner(&self, row: u32) -> Option<PlayerId> {
+        self.values[row as usize].owner()
+    }
+
+    fn changed_since(&self, row: u32, since: Tick) -> FieldMask {
+        let row = row as usize;
+        let mut mask = FieldMask::NONE;
+        for (field, tick) in self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS].iter().enumerate() {
+            if *tick > since {
+                mask.insert(field);
+            }
+        }
+        mask
+    }
+
+    fn size(&self, row: u32) -> usize {
+        self.states[row as usize].size
+    }
+
+    fn put_whole(&self, row: u32, out: &mut SentBytes) {
+        let row = row as usize;
+        let sent = K::SENT.expect("only visible kinds are asked for what is sent");
+        (sent.whole)(&self.values[row], &self.tracks[row], out);
+    }
+
+    fn put_since(&self, row: u32, mask: FieldMask, since: Tick, out: &mut SentBytes) {
+        let row = row as usize;
+        let sent = K::SENT.expect("only visible kinds are asked for what is sent");
+        (sent.since)(&self.values[row], &self.tracks[row], mask, since, out);
+    }
+
+    fn stored(&self, row: u32) -> StoredRecord {
+        StoredRecord::of(self.value(row))
+    }
+}

@@ -1,0 +1,319 @@
+//! From what a connection gets to the messages it travels in.
+
+use std::ops::Range;
+
+use super::encode::{RecordRef, Records};
+use super::pieces::{Pieces, put_enter};
+use super::world::World;
+use crate::entity::{EntityId, FieldMask};
+use crate::limits;
+use crate::tick::Tick;
+use crate::wire::deflate::{self, Compressor};
+use crate::wire::record::SentBytes;
+use crate::wire::update::{self, Part, UpdateHead};
+use crate::wire::varint;
+
+/// Messages ready for the sockets, in one buffer.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// The bytes of all messages.
+    pub bytes: Vec<u8>,
+    /// Each message's viewer and place.
+    pub messages: Vec<(u32, Range<usize>)>,
+}
+
+/// What the writer needs besides the update itself.
+pub struct Press<'a> {
+    /// The world at this seal.
+    pub world: &'a World,
+    /// The seal's records.
+    pub records: &'a Records,
+    /// Pieces in store.
+    pub pieces: &'a mut Pieces,
+    /// Makes pieces.
+    pub compressor: &'a mut Compressor,
+    /// The level of pieces.
+    pub level: u32,
+    /// Where messages go.
+    pub out: &'a mut Outbox,
+    /// What was done, counted.
+    pub stats: &'a mut Stats,
+}
+
+/// What a room has sent, counted since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Updates with something in them.
+    pub updates: u64,
+    /// Updates that span more than one tick of changes.
+    pub merged: u64,
+    /// Entities that entered a connection's view.
+    pub enters: u64,
+    /// Changes sent.
+    pub changes: u64,
+    /// Entities that left a connection's view.
+    pub leaves: u64,
+    /// Bytes of update messages.
+    pub bytes_sent: u64,
+    /// Bytes of their content before compression.
+    pub bytes_plain: u64,
+    /// Plain bytes of entities that travelled as shared pieces.
+    pub piece_plain: u64,
+    /// Bytes of those pieces.
+    pub piece_packed: u64,
+}
+
+/// What stands before the plain blocks, in order.
+#[derive(Clone, Copy, Debug)]
+enum Segment {
+    /// Up to this offset of the loose bytes.
+    Loose(usize),
+    /// The piece of a slot, and its plain length.
+    Piece(u32, usize),
+}
+
+/// Small runs of loose bytes are stored, longer ones compressed, each time anew at a low level: they are this
+/// connection's own.
+const LOOSE_LEVEL: u32 = 1;
+const LOOSE_FROM: usize = 256;
+
+/// Lays an update out in parts. Its memory is used again for the next one.
+#[derive(Default)]
+pub struct UpdateWriter {
+    viewer: u32,
+    head: Option<UpdateHead>,
+    loose: SentBytes,
+    segments: Vec<Segment>,
+    plain: Vec<u8>,
+    section: Vec<u8>,
+    scratch: SentBytes,
+    /// Plain bytes of the pieces in the open part.
+    pieces: usize,
+    /// The kind and fields of the group of merges that ends the loose bytes.
+    merging: Option<(u8, FieldMask)>,
+    sent: usize,
+}
+
+impl UpdateWriter {
+    /// Starts an update.
+    pub fn begin(&mut self, viewer: u32, head: UpdateHead) {
+        self.viewer = viewer;
+        self.head = Some(head);
+        self.sent = 0;
+        self.start_part();
+    }
+
+    fn start_part(&mut self) {
+        self.loose.clear();
+        self.segments.clear();
+        self.plain.clear();
+        self.pieces = 0;
+        self.merging = None;
+    }
+
+    fn used(&self) -> usize {
+        self.loose.len() + self.pieces + self.plain.len()
+    }
+
+    fn make_room(&mut self, len: usize, press: &mut Press<'_>) {
+        debug_assert!(len <= limits::PART, "an entity fits in a part");
+        if self.used() + len > limits::PART {
+            self.close_part(false, press);
+        }
+    }
+
+    fn end_loose(&mut self) {
+        let end = self.loose.len();
+        match self.segments.last_mut() {
+            Some(Segment::Loose(at)) => *at = end,
+            _ => self.segments.push(Segment::Loose(end)),
+        }
+    }
+
+    /// IDs that leave. Sorts them.
+    pub fn leaves(&mut self, ids: &mut [EntityId], press: &mut Press<'_>) {
+        ids.sort_unstable();
+        let (mut at, mut open) = (0, false);
+        for id in ids.iter() {
+            if open && self.used() + varint::MAX_LEN + 1 > limits::PART {
+                self.loose.head().push(0);
+                self.end_loose();
+                self.close_part(false, press);
+                open = false;
+            }
+            if !open {
+                self.loose.head().push(update::LEAVES);
+                (at, open) = (0, true);
+            }
+            varint::put(self.loose.head(), id.get() - at);
+            at = id.get();
+        }
+        if open {
+            self.loose.head().push(0);
+            self.end_loose();
+        }
+        press.stats.leaves += ids.len() as u64;
+    }
+
+    /// Entities that enter: the small ones together, then the large ones as shared pieces.
+    pub fn enters(&mut self, slots: &[u32], press: &mut Press<'_>) {
+        let (world, mut entering) = (press.world, std::mem::take(&mut self.scratch));
+        let large = |slot: &&u32| world.size(**slot) >= limits::PIECE;
+        for slot in slots.iter().filter(|slot| !large(slot)) {
+            entering.clear();
+            put_enter(world, *slot, &mut entering);
+            self.make_room(entering.len(), press);
+            self.loose.append(entering.as_slice());
+            self.end_loose();
+        }
+        self.scratch = entering;
+        for slot in slots.iter().filter(large) {
+            let len = enter_len(world, *slot);
+            self.make_room(len, press);
+            self.segments.push(Segment::Piece(*slot, len));
+            self.pieces += len;
+        }
+        press.stats.enters += slots.len() as u64;
+    }
+
+    /// What changed of an entity since a tick before the last seal.
+    pub fn merge(&mut self, slot: u32, mask: FieldMask, since: Tick, press: &mut Press<'_>) {
+        let world = press.world;
+        let mut record = std::mem::take(&mut self.scratch);
+        record.clear();
+        varint::put(record.head(), world.info(slot).id.get());
+        world.put_since(slot, mask, since, &mut record);
+        let kind = world.wire_kind(slot).expect("only visible kinds are shown");
+        let fields = world.fields(slot);
+        self.make_room(record.len() + 3 + fields.div_ceil(8), press);
+        if self.merging == Some((kind, mask)) {
+            // Into the group before, in place of its end.
+            self.loose.truncate(self.loose.len() - 1);
+        } else {
+            update::put_changes_head(kind, fields, mask, FieldMask::NONE, self.loose.head());
+            self.merging = Some((kind, mask));
+        }
+        self.loose.append(record.as_slice());
+        self.loose.head().push(0);
+        self.end_loose();
+        self.scratch = record;
+        press.stats.changes += 1;
+    }
+
+    /// Records of the seal, all of one group: copied as they are.
+    pub fn changes(&mut self, group: u32, records: &[RecordRef], press: &mut Press<'_>) {
+        if records.is_empty() {
+            return;
+        }
+        let head = press.records.head(group);
+        let total: usize = records.iter().map(|r| r.len as usize).sum();
+        press.stats.changes += records.len() as u64;
+        if self.used() + head.len() + total < limits::PART {
+            self.plain.reserve(head.len() + total + 1);
+            self.plain.extend_from_slice(head);
+            for at in records {
+                self.plain.extend_from_slice(press.records.bytes(*at));
+            }
+            self.plain.push(0);
+            return;
+        }
+        let mut open = false;
+        for at in records {
+            let record = press.records.bytes(*at);
+            if open && self.used() + record.len() + 1 > limits::PART {
+                self.plain.push(0);
+                self.close_part(false, press);
+                open = false;
+            }
+            if !open {
+                self.make_room(head.len() + record.len() + 1, press);
+                self.plain.extend_from_slice(head);
+                open = true;
+            }
+            self.plain.extend_from_slice(record);
+        }
+        self.plain.push(0);
+    }
+
+    /// Ends the update; returns the bytes of its messages.
+    pub fn finish(&mut self, press: &mut Press<'_>) -> usize {
+        self.close_part(true, press);
+        press.stats.bytes_sent += self.sent as u64;
+        self.sent
+    }
+
+    fn close_part(&mut self, last: bool, press: &mut Press<'_>) {
+        press.stats.bytes_plain += self.used() as u64;
+        let packable = self.loose.len() + self.pieces;
+        let packed = packable >= limits::COMPRESS_FROM && self.pack(packable, press);
+        let start = press.out.bytes.len();
+        let deflated = packed.then_some((packable, self.section.as_slice()));
+        let mut part = Part { head: self.head.take(), last, deflated, plain: &self.plain };
+        if packed || packable == 0 {
+            part.encode(&mut press.out.bytes);
+        } else {
+            part.plain = &[];
+            part.encode(&mut press.out.bytes);
+            self.put_unpacked(press);
+            press.out.bytes.extend_from_slice(&self.plain);
+        }
+        let end = press.out.bytes.len();
+        self.sent += end - start;
+        press.out.messages.push((self.viewer, start..end));
+        self.start_part();
+    }
+
+    /// Builds the compressed section; returns whether it is worth sending.
+    fn pack(&mut self, packable: usize, press: &mut Press<'_>) -> bool {
+        self.section.clear();
+        let (mut from, mut plain, mut packed) = (0, 0, 0);
+        for segment in &self.segments {
+            match *segment {
+                Segment::Loose(to) => {
+                    let bytes = &self.loose.as_slice()[from..to];
+                    if bytes.len() >= LOOSE_FROM {
+                        press.compressor.piece(LOOSE_LEVEL, bytes, &mut self.section);
+                    } else {
+                        deflate::stored(bytes, &mut self.section);
+                    }
+                    from = to;
+                }
+                Segment::Piece(slot, len) => {
+                    let section = &mut self.section;
+                    packed += press.pieces.append(press.world, slot, press.level, press.compressor, section);
+                    plain += len;
+                }
+            }
+        }
+        deflate::finish(&mut self.section);
+        let worth = self.section.len() < packable;
+        if worth {
+            press.stats.piece_plain += plain as u64;
+            press.stats.piece_packed += packed as u64;
+        }
+        worth
+    }
+
+    fn put_unpacked(&mut self, press: &mut Press<'_>) {
+        let mut from = 0;
+        for segment in &self.segments {
+            match *segment {
+                Segment::Loose(to) => {
+                    press.out.bytes.extend_from_slice(&self.loose.as_slice()[from..to]);
+                    from = to;
+                }
+                Segment::Piece(slot, _) => {
+                    self.scratch.clear();
+                    put_enter(press.world, slot, &mut self.scratch);
+                    press.out.bytes.extend_from_slice(self.scratch.as_slice());
+                }
+            }
+        }
+    }
+}
+
+/// Plain bytes of an entering entity.
+pub(crate) fn enter_len(world: &World, slot: u32) -> usize {
+    2 + varint::len(world.info(slot).id.get()) + world.size(slot)
+}

@@ -1,0 +1,472 @@
+//! What one connection sees, and what it is owed.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, VecDeque};
+
+use super::bits::{Bits, Ones, SlotSet, pairs};
+use super::encode::RecordRef;
+use super::interest::{Lens, Part, PartView};
+use super::limit::{self, Limit};
+use super::update::{Press, UpdateWriter, enter_len};
+use super::world::World;
+use crate::entity::{EntityId, FieldMask, PlayerId};
+use crate::limits;
+use crate::tick::Tick;
+use crate::wire::record::SentBytes;
+use crate::wire::update::UpdateHead;
+
+/// Something of an entity in view that did not fit yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The entity's slot.
+    pub slot: u32,
+    /// What the client has of it: everything up to this tick, or nothing, for its enter is what is held back.
+    pub since: Option<Tick>,
+    /// The seal at which it was first held back.
+    pub from: Tick,
+}
+
+/// A connection's view.
+#[derive(Debug, Default)]
+pub struct Viewer {
+    /// Who looks.
+    pub player: PlayerId,
+    /// What it has of each part.
+    pub parts: Vec<PartView>,
+    /// Members of the view: what the interest showed at the last update, held back or not.
+    pub view: SlotSet,
+    /// Invariant: sorted by slot, members of `view` only.
+    pub held: Vec<Held>,
+    /// Where no update was sent at the last seal though one was due: the tick up to which the client has
+    /// everything but `held`.
+    behind: Option<Tick>,
+    /// Deleted while no update could be sent.
+    owed: Vec<EntityId>,
+    /// What it sees may differ from `view`.
+    pub look: bool,
+    /// Something in its keys changed.
+    pub stale: bool,
+    /// An empty update is due, so that the client knows the silence for rest.
+    rest_due: bool,
+    /// Updates on the wire that are not acknowledged: ticks and bytes.
+    unacknowledged: VecDeque<(Tick, usize)>,
+    unacknowledged_bytes: usize,
+    /// Priorities as last asked, where they are asked of changed entities alone.
+    pub priorities: HashMap<u32, f64, ahash::RandomState>,
+}
+
+/// Buffers that one connection after another uses.
+#[derive(Default)]
+pub struct Scratch {
+    shown: Bits,
+    part: Bits,
+    always: Bits,
+    remembered: Vec<SlotSet>,
+    next: SlotSet,
+    leaves: Vec<EntityId>,
+    enters: Vec<u32>,
+    /// Changed records by group.
+    records: Vec<Vec<RecordRef>>,
+    items: Vec<Item>,
+    ranking: limit::Ranking,
+    pub(crate) writer: UpdateWriter,
+}
+
+/// One thing to send where not everything fits or not everything is of the last seal.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    slot: u32,
+    what: What,
+    size: usize,
+    /// 0 for the room's and the player's own, 1 for all others.
+    class: u8,
+    priority: f64,
+    from: Tick,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Enter,
+    Record,
+    Merge(FieldMask, Tick),
+}
+
+/// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
+const MERGE_HEAD: usize = 2 + limits::FIELDS.div_ceil(8) + 8 + 1;
+
+/// A seal, as every viewer meets it.
+pub struct Sealed<'a> {
+    /// The seal's tick.
+    pub tick: Tick,
+    /// The tick of the seal before.
+    pub last: Tick,
+    /// What changed in it.
+    pub changed: &'a Bits,
+    /// The parts of the interest; the first is the library's own.
+    pub parts: &'a [Part],
+    /// The cut of the view.
+    pub limit: Limit,
+    /// The game's answers.
+    pub lens: &'a dyn Lens,
+    /// The most plain bytes of an update.
+    pub cap: usize,
+    /// The most unacknowledged bytes.
+    pub window: usize,
+    /// Whether updates carry a hash of the view.
+    pub hash: bool,
+}
+
+impl Viewer {
+    /// A viewer that has nothing yet.
+    #[must_use]
+    pub fn new(player: PlayerId, parts: usize) -> Viewer {
+        Viewer {
+            player,
+            parts: (0..parts).map(|_| PartView::default()).collect(),
+            look: true,
+            priorities: HashMap::with_hasher(ahash::RandomState::with_seeds(9, 10, 11, 12)),
+            ..Viewer::default()
+        }
+    }
+
+    /// Whether the client was sent the entity of a slot.
+    #[must_use]
+    pub fn knows(&self, slot: u32) -> bool {
+        self.view.contains(slot) && self.held(slot).is_none_or(|h| h.since.is_some())
+    }
+
+    /// What is held back of a slot.
+    #[must_use]
+    pub fn held(&self, slot: u32) -> Option<&Held> {
+        self.held.binary_search_by_key(&slot, |h| h.slot).ok().map(|i| &self.held[i])
+    }
+
+    /// Whether everything was sent and acknowledged.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.unacknowledged.is_empty()
+    }
+
+    /// Bytes of updates that are not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.unacknowledged_bytes
+    }
+
+    /// The client applied everything up to a tick.
+    pub fn acknowledge(&mut self, tick: Tick) {
+        while self.unacknowledged.front().is_some_and(|(t, _)| *t <= tick) {
+            let (_, bytes) = self.unacknowledged.pop_front().unwrap_or_default();
+            self.unacknowledged_bytes -= bytes;
+        }
+    }
+
+    /// Whether this seal has nothing for the connection.
+    fn is_idle(&self) -> bool {
+        !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
+    }
+
+    /// Sends the connection what it should get at this seal.
+    pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
+        if self.is_idle() {
+            return;
+        }
+        if self.unacknowledged_bytes >= sealed.window {
+            self.withhold(sealed.last, press.world);
+            return;
+        }
+        if self.behind.is_some() {
+            // Changes have passed that nobody took note of.
+            self.priorities.clear();
+        }
+        if self.look {
+            self.find_members(index, sealed, scratch, press.world);
+        } else {
+            scratch.next.assign(&self.view);
+        }
+        let (plain, wire) = self.compare(scratch, press);
+        if self.unacknowledged_bytes > 0
+            && self.unacknowledged_bytes + wire.min(sealed.cap) > sealed.window
+        {
+            self.withhold(sealed.last, press.world);
+            return;
+        }
+        let merged = self.behind.is_some() || !self.held.is_empty();
+        if merged || plain > sealed.cap {
+            self.choose(index, sealed, scratch, press);
+        }
+        self.commit(sealed, scratch);
+        self.write(index, sealed, scratch, press, merged);
+    }
+
+    /// No update now. What was deleted leaves the view all the same, for its slot will be used again; the
+    /// client is owed the leave.
+    fn withhold(&mut self, last: Tick, world: &World) {
+        self.behind.get_or_insert(last);
+        for slot in world.dead() {
+            if self.view.remove(*slot) {
+                let held = self.held.binary_search_by_key(slot, |h| h.slot).map(|i| self.held.remove(i));
+                if held.is_ok_and(|h| h.since.is_none()) {
+                    continue;
+                }
+                self.owed.push(world.info(*slot).id);
+            }
+            self.priorities.remove(slot);
+        }
+        for part in &mut self.parts {
+            for slot in world.dead() {
+                part.shown.remove(*slot);
+            }
+        }
+    }
+
+    /// What the interest shows now, into `scratch.next`.
+    fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
+        let Scratch { shown, part: one, always, remembered, next, ranking, .. } = scratch;
+        for bits in [&mut *shown, &mut *one, &mut *always] {
+            bits.clear();
+            bits.grow(world.slot_count());
+        }
+        remembered.resize_with(sealed.parts.len(), SlotSet::default);
+        for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
+            if i == 0 {
+                // The room's state and the player's own.
+                part.show(view, always);
+                part.show(view, shown);
+            } else if part.narrows || part.remembers() {
+                part.show(view, one);
+                let kept = &mut remembered[i];
+                kept.clear();
+                for (word, bits) in one.words() {
+                    let mut kept_bits = bits;
+                    if part.narrows {
+                        for bit in Ones(bits) {
+                            if !sealed.lens.sees(i, index, word * 64 + bit) {
+                                kept_bits &= !(1 << bit);
+                            }
+                        }
+                    }
+                    kept.push_word(word, kept_bits);
+                }
+                shown.union(kept);
+                one.clear();
+            } else {
+                part.show(view, shown);
+            }
+        }
+        limit::cut(index, self, sealed, world, shown, always, ranking);
+        next.copy_from(shown);
+    }
+
+    /// Compares the view with `scratch.next`: leaves, enters and, for what stays, the seal's records. Returns
+    /// the plain bytes of all of it and an estimate of the bytes on the wire.
+    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>) -> (usize, usize) {
+        let Scratch { next, leaves, enters, records, .. } = scratch;
+        leaves.clear();
+        leaves.extend_from_slice(&self.owed);
+        enters.clear();
+        records.resize_with(press.records.groups(), Vec::new);
+        records.iter_mut().for_each(Vec::clear);
+        let (mut plain, mut packed) = (0, 0);
+        let changed = press.records.changed();
+        for (word, old, new) in pairs(self.view.words().iter().copied(), next.words().iter().copied()) {
+            let (gone, come, stay) = (old & !new, new & !old, old & new);
+            for bit in Ones(gone) {
+                let slot = word * 64 + bit;
+                if self.knows(slot) {
+                    leaves.push(press.world.info(slot).id);
+                }
+            }
+            for bit in Ones(come) {
+                let slot = word * 64 + bit;
+                enters.push(slot);
+                let len = enter_len(press.world, slot);
+                plain += len;
+                packed += len - press.pieces.len(slot).map_or(len / 4, |piece| piece.min(len));
+            }
+            for bit in Ones(stay & changed.word(word)) {
+                let at = press.records.at(word * 64 + bit);
+                records[at.group as usize].push(at);
+                plain += at.len as usize;
+            }
+        }
+        let plain = plain + leaves.len() * 3;
+        (plain, plain.saturating_sub(packed))
+    }
+
+    /// Where not all fits, or not all that is missing is of the last seal: chooses what to send now and what to
+    /// hold back. Fills `scratch.items` with what is sent and `self.held` with what is not.
+    fn choose(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &Press<'_>) {
+        let mut items = std::mem::take(&mut scratch.items);
+        items.clear();
+        let mut measured = SentBytes::default();
+        for slot in scratch.next.iter() {
+            if let Some((what, size)) = self.missing(slot, sealed, press, &mut measured) {
+                let info = press.world.info(slot);
+                let own = info.private_to.is_some()
+                    || info.id == EntityId::STATE
+                    || press.world.owner(slot) == Some(self.player);
+                let from = self.held(slot).map_or(sealed.tick, |h| h.from);
+                let priority = if own { 0.0 } else { sealed.lens.priority(index, slot) };
+                items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
+            }
+        }
+        let by_priority = |a: &Item, b: &Item| {
+            let id = |item: &Item| press.world.info(item.slot).id;
+            a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
+        };
+        items.sort_unstable_by(by_priority);
+        let room = sealed.cap.saturating_sub(scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1));
+        let fit = take_fitting(&mut items, room, sealed.tick, by_priority);
+        self.held.clear();
+        for item in &items[fit..] {
+            let since = match item.what {
+                What::Enter => None,
+                What::Record => Some(sealed.last),
+                What::Merge(_, since) => Some(since),
+            };
+            self.held.push(Held { slot: item.slot, since, from: item.from });
+        }
+        self.held.sort_unstable_by_key(|h| h.slot);
+        items.truncate(fit);
+        scratch.enters.clear();
+        scratch.records.iter_mut().for_each(Vec::clear);
+        for item in &items {
+            match item.what {
+                What::Enter => scratch.enters.push(item.slot),
+                What::Record => {
+                    let at = press.records.at(item.slot);
+                    scratch.records[at.group as usize].push(at);
+                }
+                What::Merge(..) => {}
+            }
+        }
+        items.retain(|item| matches!(item.what, What::Merge(..)));
+        scratch.items = items;
+    }
+
+    /// What the client lacks of a member of the view, and its size.
+    fn missing(
+        &self,
+        slot: u32,
+        sealed: &Sealed<'_>,
+        press: &Press<'_>,
+        measured: &mut SentBytes,
+    ) -> Option<(What, usize)> {
+        let held = self.held(slot);
+        if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
+            return Some((What::Enter, enter_len(press.world, slot)));
+        }
+        let since = held.and_then(|h| h.since).or(self.behind).unwrap_or(sealed.last);
+        if since == sealed.last && held.is_none() && self.behind.is_none() {
+            let changed = press.records.changed().contains(slot);
+            return changed.then(|| (What::Record, press.records.at(slot).len as usize));
+        }
+        let mask = press.world.changed_since(slot, since);
+        if mask.is_empty() {
+            return None;
+        }
+        measured.clear();
+        press.world.put_since(slot, mask, since, measured);
+        Some((What::Merge(mask, since), measured.len() + MERGE_HEAD))
+    }
+
+    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+        if self.look {
+            for (i, part) in sealed.parts.iter().enumerate() {
+                if part.remembers() {
+                    std::mem::swap(&mut self.parts[i].shown, &mut scratch.remembered[i]);
+                }
+            }
+        }
+        std::mem::swap(&mut self.view, &mut scratch.next);
+        self.behind = None;
+        self.owed.clear();
+        self.look = false;
+        self.stale = false;
+    }
+
+    fn write(
+        &mut self,
+        index: u32,
+        sealed: &Sealed<'_>,
+        scratch: &mut Scratch,
+        press: &mut Press<'_>,
+        merged: bool,
+    ) {
+        let Scratch { leaves, enters, records, items, writer, .. } = scratch;
+        let merges = if merged { items.as_slice() } else { &[] };
+        let something = !leaves.is_empty()
+            || !enters.is_empty()
+            || !merges.is_empty()
+            || records.iter().any(|r| !r.is_empty());
+        if !something && !self.rest_due {
+            return;
+        }
+        self.rest_due = something;
+        let complete = self.held.iter().filter_map(|h| h.since).min().unwrap_or(sealed.tick);
+        let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(press.world));
+        writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
+        writer.leaves(leaves, press);
+        writer.enters(enters, press);
+        for item in merges {
+            if let What::Merge(mask, since) = item.what {
+                writer.merge(item.slot, mask, since, press);
+            }
+        }
+        for (group, records) in records.iter().enumerate() {
+            writer.changes(group as u32, records, press);
+        }
+        let bytes = writer.finish(press);
+        press.stats.updates += u64::from(something);
+        press.stats.merged += u64::from(!merges.is_empty());
+        self.unacknowledged.push_back((sealed.tick, bytes));
+        self.unacknowledged_bytes += bytes;
+    }
+
+    /// A hash of what the client holds: IDs in order, each with its whole encoding.
+    fn hash(&self, world: &World) -> u64 {
+        let mut members: Vec<(EntityId, u32)> = self.view.iter().map(|s| (world.info(s).id, s)).collect();
+        members.sort_unstable();
+        let mut hash = crate::wire::ViewHash::new();
+        let mut record = SentBytes::default();
+        for (id, slot) in members {
+            record.clear();
+            world.put_whole(slot, &mut record);
+            hash.add(id, record.as_slice());
+        }
+        hash.finish()
+    }
+}
+
+/// Sorts what fits to the front; returns how many do. The room's and the player's own go first. Of the rest,
+/// half of the room goes to what has waited longest, so that nothing starves, and what is left by priority: a
+/// change waits at most as many sends as half an update has to carry all that is wanted. The longest waiting
+/// goes even where it is larger than what is left, so the largest entity has its turn too.
+fn take_fitting(
+    items: &mut [Item],
+    room: usize,
+    now: Tick,
+    by_priority: impl Fn(&Item, &Item) -> Ordering,
+) -> usize {
+    let (mut used, mut fit) = (0, 0);
+    while fit < items.len() && items[fit].class == 0 && (fit == 0 || used + items[fit].size <= room) {
+        used += items[fit].size;
+        fit += 1;
+    }
+    items[fit..].sort_unstable_by(|a, b| a.class.cmp(&b.class).then(a.from.cmp(&b.from)).then(by_priority(a, b)));
+    let first = fit;
+    while fit < items.len() && items[fit].from < now && used < room / 2 {
+        if fit > first && used + items[fit].size > room {
+            break;
+        }
+        used += items[fit].size;
+        fit += 1;
+    }
+    items[fit..].sort_unstable_by(by_priority);
+    while fit < items.len() && (fit == 0 || used + items[fit].size <= room) {
+        used += items[fit].size;
+        fit += 1;
+    }
+    fit
+}

@@ -1,0 +1,493 @@
+//! The world: every entity by slot and by ID.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use super::encode::Records;
+use super::store::{AnyStore, Store};
+use crate::entity::{Entity, EntityId, FieldMask, Id, PlayerId};
+use crate::field::write::{Clamped, WriteError};
+use crate::limits;
+use crate::schema::{Role, Schema};
+use crate::tick::Tick;
+use crate::wire::record::{SentBytes, StoredRecord};
+
+/// What is known of a slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The entity's ID; of a deleted one until the next seal.
+    pub id: EntityId,
+    /// Its kind's place in the schema.
+    pub kind: u8,
+    /// Its row in the kind's store.
+    pub row: u32,
+    /// The seal that first had it; [`Tick::ZERO`] before that.
+    pub created: Tick,
+    /// The player whose private state it is.
+    pub private_to: Option<PlayerId>,
+    live: bool,
+}
+
+/// What a store needs to know of slots and kinds.
+pub struct Slots {
+    slots: Vec<Slot>,
+    wire_kinds: HashMap<TypeId, u8, ahash::RandomState>,
+}
+
+impl Slots {
+    /// A slot whose entity lives.
+    #[inline]
+    #[must_use]
+    pub fn live(&self, slot: u32) -> Option<&Slot> {
+        self.slots.get(slot as usize).filter(|s| s.live)
+    }
+
+    /// The number by which a visible kind travels.
+    #[must_use]
+    pub fn wire_kind<K: Entity>(&self) -> Option<u8> {
+        self.wire_kinds.get(&TypeId::of::<K>()).copied()
+    }
+}
+
+/// An entity that could not be created; nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The kind is not in the schema as one that games create.
+    #[error("{kind} is not an entity kind of this room's schema: add `.entity::<…>()` to it")]
+    UnknownKind {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// The ID is outside what a game may give.
+    #[error("{id} is no entity ID: explicit ones go from 2 to 2^52")]
+    BadId {
+        /// The number given.
+        id: u64,
+    },
+    /// An entity with the ID lives.
+    #[error("the ID {id} is taken by a {kind}: delete that one first or choose another ID")]
+    Taken {
+        /// The ID.
+        id: EntityId,
+        /// The kind of the entity that has it.
+        kind: &'static str,
+    },
+    /// No automatic ID is left.
+    #[error("no automatic ID below 2^32 is left: an explicit ID just below it uses them up")]
+    OutOfIds,
+    /// A value passes a limit.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// All entities of a room.
+pub struct World {
+    schema: Schema,
+    stores: Vec<Box<dyn AnyStore>>,
+    slots: Slots,
+    free: Vec<u32>,
+    by_id: HashMap<EntityId, u32, ahash::RandomState>,
+    next_automatic: u64,
+    random_ids: ChaCha8Rng,
+    /// Created since the last seal.
+    born: Vec<u32>,
+    /// Deleted since the last seal.
+    dead: Vec<u32>,
+    /// Whose keys the game asked to be asked again.
+    rekey: Vec<u32>,
+    /// Values clamped by quantization, since the last look.
+    pub clamped: Clamped,
+    state: Option<u32>,
+    privates: std::collections::BTreeMap<PlayerId, u32>,
+}
+
+impl World {
+    /// A world with nothing in it but the room's state. `seed` draws random IDs.
+    #[must_use]
+    pub fn new(schema: Schema, seed: [u8; 32]) -> World {
+        // Fixed keys: no order of a hash map may differ between two runs of one seed.
+        let hasher = || ahash::RandomState::with_seeds(1, 2, 3, 4);
+        let mut wire_kinds = HashMap::with_hasher(hasher());
+        for kind in schema.kinds() {
+            if let Some(wire) = kind.wire_index() {
+                wire_kinds.insert(kind.type_id(), wire);
+            }
+        }
+        let stores = schema.kinds().iter().map(|k| k.make_store()).collect();
+        let mut world = World {
+            stores,
+            slots: Slots { slots: Vec::new(), wire_kinds },
+            free: Vec::new(),
+            by_id: HashMap::with_hasher(hasher()),
+            next_automatic: limits::ID_LEAST,
+            random_ids: ChaCha8Rng::from_seed(seed),
+            born: Vec::new(),
+            dead: Vec::new(),
+            rekey: Vec::new(),
+            clamped: Clamped::default(),
+            state: None,
+            privates: std::collections::BTreeMap::new(),
+            schema,
+        };
+        let of_state = world.schema.kinds().iter().find(|k| k.role() == Role::State).cloned();
+        if let Some(kind) = of_state {
+            world.state = Some(kind.create_default(&mut world, EntityId::STATE));
+        }
+        world
+    }
+
+    /// The kinds.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn kind_of<K: Entity>(&self) -> Option<u8> {
+        self.schema.kinds().iter().position(|k| k.type_id() == TypeId::of::<K>()).map(|i| i as u8)
+    }
+
+    fn store<K: Entity>(&self, kind: u8) -> Option<&Store<K>> {
+        self.stores[kind as usize].as_any().downcast_ref()
+    }
+
+    fn store_mut<K: Entity>(stores: &mut [Box<dyn AnyStore>], kind: u8) -> Option<&mut Store<K>> {
+        stores[kind as usize].as_any_mut().downcast_mut()
+    }
+
+    /// Creates an entity under an automatic or random ID, as its kind says.
+    pub fn create<K: Entity>(&mut self, value: K) -> Result<Id<K>, CreateError> {
+        let kind = self.game_kind::<K>()?;
+        let id = if K::KIND.random_ids { self.random_id() } else { self.automatic_id()? };
+        self.insert(kind, id, value).map(|_| Id::assume(id))
+    }
+
+    /// Creates an entity under an ID that the game gives.
+    pub fn create_with_id<K: Entity>(&mut self, id: u64, value: K) -> Result<Id<K>, CreateError> {
+        let kind = self.game_kind::<K>()?;
+        let id = EntityId::explicit(id).ok_or(CreateError::BadId { id })?;
+        if let Some(slot) = self.slot(id) {
+            return Err(CreateError::Taken { id, kind: self.kind_name(slot) });
+        }
+        self.insert(kind, id, value)?;
+        if id.get() < limits::ID_AUTOMATIC_END {
+            self.next_automatic = self.next_automatic.max(id.get() + 1);
+        }
+        Ok(Id::assume(id))
+    }
+
+    fn game_kind<K: Entity>(&self) -> Result<u8, CreateError> {
+        let kind = self.kind_of::<K>().ok_or(CreateError::UnknownKind { kind: K::KIND.name })?;
+        if self.schema.kinds()[kind as usize].role() != Role::Entity {
+            return Err(CreateError::UnknownKind { kind: K::KIND.name });
+        }
+        Ok(kind)
+    }
+
+    fn automatic_id(&mut self) -> Result<EntityId, CreateError> {
+        if self.next_automatic >= limits::ID_AUTOMATIC_END {
+            return Err(CreateError::OutOfIds);
+        }
+        let id = EntityId::explicit(self.next_automatic).ok_or(CreateError::OutOfIds)?;
+        self.next_automatic += 1;
+        Ok(id)
+    }
+
+    fn random_id(&mut self) -> EntityId {
+        loop {
+            // 52 random bits above 2^52: taken ones are as good as never met, and drawn again.
+            let id = limits::ID_EXPLICIT_MOST + (self.random_ids.next_u64() >> 12);
+            if let Some(id) = EntityId::from_wire(id).filter(|id| id.get() > limits::ID_EXPLICIT_MOST)
+                && !self.by_id.contains_key(&id)
+            {
+                return id;
+            }
+        }
+    }
+
+    fn insert<K: Entity>(&mut self, kind: u8, id: EntityId, mut value: K) -> Result<u32, CreateError> {
+        let size = Store::admit(id, &mut value, &mut self.clamped)?;
+        let slot = self.free.pop().unwrap_or(self.slots.slots.len() as u32);
+        let store = Self::store_mut::<K>(&mut self.stores, kind).expect("a kind's store has its type");
+        let row = store.push(id, slot, value, size);
+        let info = Slot { id, kind, row, created: Tick::ZERO, private_to: None, live: true };
+        match self.slots.slots.get_mut(slot as usize) {
+            Some(free) => *free = info,
+            None => self.slots.slots.push(info),
+        }
+        self.by_id.insert(id, slot);
+        self.born.push(slot);
+        Ok(slot)
+    }
+
+    /// Creates the state or a private entity from its default.
+    pub(crate) fn insert_builtin<K: Entity + Default>(&mut self, id: EntityId) -> u32 {
+        let kind = self.kind_of::<K>().expect("the schema has the kind it was made from");
+        self.insert(kind, id, K::default()).expect("the default of a state or private kind is within its limits")
+    }
+
+    /// The slot of a player's private state, created from its default where there is none and the schema has
+    /// such a kind.
+    pub fn ensure_private(&mut self, player: PlayerId) -> Option<u32> {
+        if let Some(slot) = self.privates.get(&player) {
+            return Some(*slot);
+        }
+        let kind = self.schema.kinds().iter().find(|k| k.role() == Role::Private)?.clone();
+        let id = self.random_id();
+        let slot = kind.create_default(self, id);
+        self.slots.slots[slot as usize].private_to = Some(player);
+        self.privates.insert(player, slot);
+        Some(slot)
+    }
+
+    /// Deletes a player's private state.
+    pub fn remove_private(&mut self, player: PlayerId) {
+        if let Some(slot) = self.privates.remove(&player) {
+            self.remove_slot(slot);
+        }
+    }
+
+    /// The slot of a player's private state.
+    #[must_use]
+    pub fn private(&self, player: PlayerId) -> Option<u32> {
+        self.privates.get(&player).copied()
+    }
+
+    /// Players who have private state, in order.
+    pub fn private_players(&self) -> impl Iterator<Item = PlayerId> + '_ {
+        self.privates.keys().copied()
+    }
+
+    /// The slot of the room's state.
+    #[must_use]
+    pub fn state(&self) -> Option<u32> {
+        self.state
+    }
+
+    /// Deletes an entity that a game may delete; returns whether there was one.
+    pub fn delete(&mut self, id: EntityId) -> bool {
+        let Some(slot) = self.slot(id) else { return false };
+        if self.schema.kinds()[self.slots.slots[slot as usize].kind as usize].role() != Role::Entity {
+            return false;
+        }
+        self.remove_slot(slot);
+        true
+    }
+
+    fn remove_slot(&mut self, slot: u32) {
+        let info = &mut self.slots.slots[slot as usize];
+        info.live = false;
+        let Slot { id, kind, row, .. } = *info;
+        self.by_id.remove(&id);
+        if let Some(moved) = self.stores[kind as usize].remove(id, row) {
+            self.slots.slots[moved as usize].row = row;
+        }
+        self.dead.push(slot);
+    }
+
+    /// The slot of a living entity.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self, id: EntityId) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// What is known of a slot, also of one whose entity was deleted since the last seal.
+    #[inline]
+    #[must_use]
+    pub fn info(&self, slot: u32) -> &Slot {
+        &self.slots.slots[slot as usize]
+    }
+
+    /// Whether the slot's entity lives.
+    #[must_use]
+    pub fn is_live(&self, slot: u32) -> bool {
+        self.slots.live(slot).is_some()
+    }
+
+    /// How many slots there are, free ones too.
+    #[must_use]
+    pub fn slot_count(&self) -> usize {
+        self.slots.slots.len()
+    }
+
+    /// How many entities live.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether nothing lives.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// Entities of a kind.
+    #[must_use]
+    pub fn count<K: Entity>(&self) -> usize {
+        self.kind_of::<K>().map_or(0, |kind| self.stores[kind as usize].len())
+    }
+
+    /// The name of a slot's kind.
+    #[must_use]
+    pub fn kind_name(&self, slot: u32) -> &'static str {
+        self.schema.kinds()[self.info(slot).kind as usize].kind().name
+    }
+
+    /// The entity of a slot, if it lives and is of this kind.
+    #[inline]
+    #[must_use]
+    pub fn at<K: Entity>(&self, slot: u32) -> Option<&K> {
+        let info = self.slots.live(slot)?;
+        Some(self.store::<K>(info.kind)?.value(info.row))
+    }
+
+    /// Whether a living slot is of this kind.
+    #[must_use]
+    pub fn is<K: Entity>(&self, slot: u32) -> bool {
+        self.slots.live(slot).is_some_and(|info| self.store::<K>(info.kind).is_some())
+    }
+
+    /// The entity of an ID, if it lives and is of this kind.
+    #[inline]
+    #[must_use]
+    pub fn get<K: Entity>(&self, id: EntityId) -> Option<&K> {
+        self.at(self.slot(id)?)
+    }
+
+    /// Opens an entity for writing.
+    pub fn get_mut<K: Entity>(&mut self, id: EntityId) -> Option<K::Writer<'_>> {
+        let slot = self.slot(id)?;
+        self.at_mut::<K>(slot)
+    }
+
+    /// Opens a slot's entity for writing.
+    pub fn at_mut<K: Entity>(&mut self, slot: u32) -> Option<K::Writer<'_>> {
+        let info = *self.slots.live(slot)?;
+        let store = Self::store_mut::<K>(&mut self.stores, info.kind)?;
+        Some(store.write(info.id, info.row, &mut self.clamped))
+    }
+
+    /// Entities of a kind in ID order.
+    pub fn all<K: Entity>(&self) -> impl DoubleEndedIterator<Item = (Id<K>, &K)> + '_ {
+        let store = self.kind_of::<K>().and_then(|kind| self.store::<K>(kind));
+        store.into_iter().flat_map(move |store| {
+            store.order().map(|(id, slot)| (Id::assume(id), store.value(self.info(slot).row)))
+        })
+    }
+
+    /// Every living entity of any kind in ID order within its kind.
+    pub fn slots_by_kind(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.slots.iter().enumerate().filter(|(_, s)| s.live).map(|(i, _)| i as u32)
+    }
+
+    /// The player who owns a slot's entity.
+    #[must_use]
+    pub fn owner(&self, slot: u32) -> Option<PlayerId> {
+        let info = self.slots.live(slot)?;
+        self.stores[info.kind as usize].owner(info.row)
+    }
+
+    /// Asks an entity's keys again at the next seal.
+    pub fn rekey(&mut self, id: EntityId) {
+        if let Some(slot) = self.slot(id) {
+            self.rekey.push(slot);
+        }
+    }
+
+    /// Whether the next seal would find anything.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.born.is_empty() && self.dead.is_empty() && self.rekey.is_empty()
+    }
+
+    /// Ends the writes since the last seal and encodes what changed. Until [`end_seal`](Self::end_seal) slots of
+    /// deleted entities keep their IDs.
+    pub fn seal(&mut self, tick: Tick, records: &mut Records) {
+        records.begin(self.slots.slots.len());
+        for slot in &self.born {
+            let info = &mut self.slots.slots[*slot as usize];
+            if info.live {
+                info.created = tick;
+                self.stores[info.kind as usize].born(info.row, tick);
+            }
+        }
+        for store in &mut self.stores {
+            store.seal(tick, &self.slots, records);
+        }
+    }
+
+    /// Created since the last seal, deleted ones left out by the caller.
+    #[must_use]
+    pub fn born(&self) -> &[u32] {
+        &self.born
+    }
+
+    /// Deleted since the last seal.
+    #[must_use]
+    pub fn dead(&self) -> &[u32] {
+        &self.dead
+    }
+
+    /// To be asked for their keys again.
+    #[must_use]
+    pub fn to_rekey(&self) -> &[u32] {
+        &self.rekey
+    }
+
+    /// After every view has dropped the deleted slots: they can be used again.
+    pub fn end_seal(&mut self) {
+        self.born.clear();
+        self.rekey.clear();
+        self.free.append(&mut self.dead);
+    }
+
+    /// The number by which a slot's kind travels; none where it is hidden.
+    #[must_use]
+    pub fn wire_kind(&self, slot: u32) -> Option<u8> {
+        self.schema.kinds()[self.info(slot).kind as usize].wire_index()
+    }
+
+    /// How many fields a slot's kind has.
+    #[must_use]
+    pub fn fields(&self, slot: u32) -> usize {
+        self.schema.kinds()[self.info(slot).kind as usize].kind().fields.len()
+    }
+
+    /// The fields of a slot that changed after a tick.
+    #[must_use]
+    pub fn changed_since(&self, slot: u32, since: Tick) -> FieldMask {
+        let info = self.info(slot);
+        self.stores[info.kind as usize].changed_since(info.row, since)
+    }
+
+    /// Bytes of a slot's entity with every field encoded.
+    #[must_use]
+    pub fn size(&self, slot: u32) -> usize {
+        let info = self.info(slot);
+        self.stores[info.kind as usize].size(info.row)
+    }
+
+    /// Appends every field of a slot's entity.
+    pub fn put_whole(&self, slot: u32, out: &mut SentBytes) {
+        let info = self.info(slot);
+        self.stores[info.kind as usize].put_whole(info.row, out);
+    }
+
+    /// Appends what changed of a slot's entity after a tick.
+    pub fn put_since(&self, slot: u32, mask: FieldMask, since: Tick, out: &mut SentBytes) {
+        let info = self.info(slot);
+        self.stores[info.kind as usize].put_since(info.row, mask, since, out);
+    }
+
+    /// The entity of any kind in whole values, for stores and inspection.
+    #[must_use]
+    pub fn stored(&self, id: EntityId) -> Option<StoredRecord> {
+        let info = self.info(self.slot(id)?);
+        Some(self.stores[info.kind as usize].stored(info.row))
+    }
+}

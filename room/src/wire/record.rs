@@ -1,0 +1,248 @@
+//! Records: an entity, or a change of one, as bytes.
+//!
+//! There are two types. A [`StoredRecord`] can be made of any kind: for stores, recordings and inspection. What
+//! travels to clients is made by [`Sent`] alone, which exists only for a [`Visible`] kind: that a hidden kind
+//! cannot be sent is a matter of types.
+
+use crate::entity::{Entity, FieldMask, Source, Visible, Visit, VisitMut};
+use crate::field::Codec;
+use crate::tick::Tick;
+use crate::wire::{DecodeError, Reader};
+
+/// Records for clients, one behind the other. Only [`Sent`] appends field values to it.
+#[derive(Debug, Default)]
+pub struct SentBytes(Vec<u8>);
+
+impl SentBytes {
+    /// The bytes.
+    #[inline]
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// How many bytes.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    /// Appends finished records.
+    pub(crate) fn append(&mut self, records: &[u8]) {
+        self.0.extend_from_slice(records);
+    }
+
+    /// Appends what is not field values: tags, kinds, IDs, masks.
+    pub(crate) fn head(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}
+
+/// Which fields a seal found changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sealed {
+    /// Fields that differ from the last seal.
+    pub changed: FieldMask,
+    /// Those of them that were encoded as differences.
+    pub differences: FieldMask,
+}
+
+/// The encoders of a visible kind. [`Sent::new`] asks for [`Visible`], so a hidden kind has none.
+pub struct Sent<K: Entity> {
+    /// Ends the writes of the fields in the mask and appends those that changed.
+    pub(crate) seal: fn(&mut K, &mut K::Track, FieldMask, Tick, &mut SentBytes) -> Sealed,
+    /// Appends every field.
+    pub(crate) whole: fn(&K, &K::Track, &mut SentBytes),
+    /// Appends what changed in the fields of the mask after a tick, in whole values or ranges.
+    pub(crate) since: fn(&K, &K::Track, FieldMask, Tick, &mut SentBytes),
+}
+
+impl<K: Entity> Clone for Sent<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Entity> Copy for Sent<K> {}
+
+impl<K: Visible> Sent<K> {
+    /// The encoders.
+    #[must_use]
+    pub const fn new() -> Self {
+        Sent {
+            seal: |value, track, mask, tick, out| {
+                let mut visitor = Seal { mask, tick, out: Some(&mut out.0), sealed: Sealed::default() };
+                let Ok(()) = value.visit_mut(track, &mut visitor);
+                visitor.sealed
+            },
+            whole: |value, track, out| value.visit(track, &mut Whole(&mut out.0)),
+            since: |value, track, mask, since, out| {
+                value.visit(track, &mut Since { mask, since, out: &mut out.0 });
+            },
+        }
+    }
+}
+
+impl<K: Visible> Default for Sent<K> {
+    fn default() -> Self {
+        Sent::new()
+    }
+}
+
+/// Ends the writes of a kind that is never sent; returns the fields that changed.
+pub(crate) fn seal_unsent<K: Entity>(
+    value: &mut K,
+    track: &mut K::Track,
+    mask: FieldMask,
+    tick: Tick,
+) -> FieldMask {
+    let mut visitor = Seal { mask, tick, out: None, sealed: Sealed::default() };
+    let Ok(()) = value.visit_mut(track, &mut visitor);
+    visitor.sealed.changed
+}
+
+struct Seal<'a> {
+    mask: FieldMask,
+    tick: Tick,
+    out: Option<&'a mut Vec<u8>>,
+    sealed: Sealed,
+}
+
+impl VisitMut for Seal<'_> {
+    type Error = std::convert::Infallible;
+    #[inline]
+    fn field<C: Codec>(
+        &mut self,
+        index: usize,
+        value: &mut C::Value,
+        track: &mut C::Track,
+    ) -> Result<(), Self::Error> {
+        if self.mask.has(index) && C::seal(value, track, self.tick) {
+            self.sealed.changed.insert(index);
+            if let Some(out) = &mut self.out
+                && C::put_sealed(value, track, self.tick, out)
+            {
+                self.sealed.differences.insert(index);
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Whole<'a>(&'a mut Vec<u8>);
+
+impl Visit for Whole<'_> {
+    #[inline]
+    fn field<C: Codec>(&mut self, _: usize, value: &C::Value, _: &C::Track) {
+        C::put(value, self.0);
+    }
+}
+
+struct Since<'a> {
+    mask: FieldMask,
+    since: Tick,
+    out: &'a mut Vec<u8>,
+}
+
+impl Visit for Since<'_> {
+    #[inline]
+    fn field<C: Codec>(&mut self, index: usize, value: &C::Value, track: &C::Track) {
+        if self.mask.has(index) {
+            C::put_since(value, track, self.since, self.out);
+        }
+    }
+}
+
+struct Build<'a, 'b>(&'a mut Reader<'b>);
+
+impl Source for Build<'_, '_> {
+    type Error = DecodeError;
+    #[inline]
+    fn field<C: Codec>(&mut self, _: usize) -> Result<C::Value, DecodeError> {
+        C::take(self.0)
+    }
+}
+
+struct Apply<'a, 'b> {
+    mask: FieldMask,
+    differences: FieldMask,
+    r: &'a mut Reader<'b>,
+}
+
+impl VisitMut for Apply<'_, '_> {
+    type Error = DecodeError;
+    #[inline]
+    fn field<C: Codec>(
+        &mut self,
+        index: usize,
+        value: &mut C::Value,
+        _: &mut C::Track,
+    ) -> Result<(), DecodeError> {
+        if !self.mask.has(index) {
+            Ok(())
+        } else if self.differences.has(index) {
+            C::take_difference(value, self.r)
+        } else {
+            C::take_change(value, self.r)
+        }
+    }
+}
+
+/// Reads an entity with every field.
+pub fn read_whole<K: Visible>(r: &mut Reader<'_>) -> Result<K, DecodeError> {
+    K::build(&mut Build(r))
+}
+
+/// Applies a change to an entity. On an error the entity may be half changed: the caller drops it.
+pub fn apply<K: Visible>(
+    entity: &mut K,
+    mask: FieldMask,
+    differences: FieldMask,
+    r: &mut Reader<'_>,
+) -> Result<(), DecodeError> {
+    entity.visit_mut(&mut K::Track::default(), &mut Apply { mask, differences, r })
+}
+
+/// An entity of any kind, hidden ones too, with every field in whole values: for stores, recordings and
+/// inspection. Nothing that builds an update accepts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRecord(Vec<u8>);
+
+impl StoredRecord {
+    /// Encodes an entity.
+    #[must_use]
+    pub fn of<K: Entity>(entity: &K) -> StoredRecord {
+        let mut out = Vec::new();
+        entity.visit(&K::Track::default(), &mut Whole(&mut out));
+        StoredRecord(out)
+    }
+
+    /// Decodes the entity.
+    pub fn read<K: Entity>(&self) -> Result<K, DecodeError> {
+        let mut r = Reader::new(&self.0);
+        let entity = K::build(&mut Build(&mut r))?;
+        r.end()?;
+        Ok(entity)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
