@@ -15,11 +15,12 @@ pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, Visible, WriteError}
 pub use field::{Bytes, FieldEnum, Json};
 pub use room_derive::{Entity, FieldEnum};
 
+pub use schema::{Schema, SchemaError};
 pub use tick::Tick;
 
 /// What a game's files start with: `use room::prelude::*;`.
 pub mod prelude {
-    pub use crate::{Bytes, Entity, EntityId, FieldEnum, Id, Json, PlayerId, Tick, Visible};
+    pub use crate::{Bytes, Entity, EntityId, FieldEnum, Id, Json, PlayerId, Schema, Tick, Visible};
 }
 
 /// Names that the derives' expansions use, whatever stands in scope where they expand.

@@ -1,15 +1,17 @@
 //! Bytes: what travels between a room and a client, and how it is read without trust.
 
-// pub mod deflate;
-// pub mod message;
-// pub mod payload;
+pub mod deflate;
+pub mod message;
+pub mod payload;
 mod reader;
 pub mod record;
-// pub mod schema_text;
-// pub mod update;
+pub mod schema_text;
+pub mod update;
 pub mod varint;
+mod view_hash;
 
 pub use reader::Reader;
+pub use view_hash::ViewHash;
 
 /// The version of the messages. Any change to them raises it.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -35,6 +37,9 @@ pub enum DecodeError {
     /// Text is not UTF-8.
     #[error("text is not UTF-8")]
     Text,
+    /// A build name with other characters than letters, digits, `.`, `_` and `-`.
+    #[error("a build name may hold letters, digits, `.`, `_` and `-` only")]
+    Build,
     /// A number that its type does not have, such as an unknown variant of an enum.
     #[error("a number is outside its type")]
     Value,

@@ -6,6 +6,7 @@
 
 use crate::entity::{Entity, FieldMask, Source, Visible, Visit, VisitMut};
 use crate::field::Codec;
+use crate::store::replica::{AnyTable, Table};
 use crate::tick::Tick;
 use crate::wire::{DecodeError, Reader};
 
@@ -70,6 +71,8 @@ pub struct Sent<K: Entity> {
     pub(crate) whole: fn(&K, &K::Track, &mut SentBytes),
     /// Appends what changed in the fields of the mask after a tick, in whole values or ranges.
     pub(crate) since: fn(&K, &K::Track, FieldMask, Tick, &mut SentBytes),
+    /// Makes the table in which clients hold the kind.
+    pub(crate) table: fn() -> Box<dyn AnyTable>,
 }
 
 impl<K: Entity> Clone for Sent<K> {
@@ -94,6 +97,7 @@ impl<K: Visible> Sent<K> {
             since: |value, track, mask, since, out| {
                 value.visit(track, &mut Since { mask, since, out: &mut out.0 });
             },
+            table: || Box::new(Table::<K>::new()),
         }
     }
 }

@@ -110,7 +110,7 @@ impl<'a> Part<'a> {
 
     /// Appends the message with its tag.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.push(super::message::UPDATE);
+        out.push(super::message::tag::UPDATE);
         let mut flags = 0;
         for (set, flag) in [
             (self.head.is_some(), FIRST),

@@ -1,14 +1,19 @@
-//! The rows of one kind, side by side.
+//! Tables of entities: a [`Store`] a kind in the room, a [`replica::Table`] a visible kind in a client.
+
+pub mod bits;
+pub mod records;
+pub mod replica;
+pub mod slots;
 
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use super::encode::Records;
-use super::world::Slots;
 use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
 use crate::field::write::{Admit, Clamped, RowState, Write, WriteError};
 use crate::tick::Tick;
 use crate::wire::record::{self, SentBytes, StoredRecord};
+use records::Records;
+use slots::Slots;
 
 /// A dense table of one kind's entities. A row moves when an earlier one is deleted; slots do not.
 pub struct Store<K: Entity> {
@@ -94,10 +99,13 @@ pub trait AnyStore: Any + Send + Sync {
     fn len(&self) -> usize;
     /// Removes a row by moving the last one into it; returns the slot of the one that moved.
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32>;
+    /// Appends the default of a state or private kind; returns its row.
+    fn push_default(&mut self, make: &dyn Any, id: EntityId, slot: u32) -> u32;
     /// Stamps a new row's fields.
     fn born(&mut self, row: u32, tick: Tick);
     /// Ends the writes since the last seal: stamps what changed and encodes it where the kind is visible.
-    fn seal(&mut self, tick: Tick, slots: &Slots, records: &mut Records);
+    /// `wire_kind` is the number by which the kind travels, none for a hidden one.
+    fn seal(&mut self, tick: Tick, slots: &Slots, wire_kind: Option<u8>, records: &mut Records);
     /// The player who owns an entity.
     fn owner(&self, row: u32) -> Option<PlayerId>;
     /// The fields that changed after a tick.
@@ -110,6 +118,12 @@ pub trait AnyStore: Any + Send + Sync {
     fn put_since(&self, row: u32, mask: FieldMask, since: Tick, out: &mut SentBytes);
     /// The entity for stores and inspection.
     fn stored(&self, row: u32) -> StoredRecord;
+}
+
+impl<K: Entity> Default for Store<K> {
+    fn default() -> Self {
+        Store::new()
+    }
 }
 
 impl<K: Entity> AnyStore for Store<K> {
@@ -139,13 +153,21 @@ impl<K: Entity> AnyStore for Store<K> {
         self.slots.get(row).copied()
     }
 
+    fn push_default(&mut self, make: &dyn Any, id: EntityId, slot: u32) -> u32 {
+        let make: &fn() -> K = make.downcast_ref().expect("a kind's default makes that kind");
+        let mut value = make();
+        let size = Self::admit(id, &mut value, &mut Clamped::default());
+        let size = size.expect("the default of a state or private kind is within its limits");
+        self.push(id, slot, value, size)
+    }
+
     fn born(&mut self, row: u32, tick: Tick) {
         let row = row as usize;
         self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS].fill(tick);
     }
 
-    fn seal(&mut self, tick: Tick, slots: &Slots, records: &mut Records) {
-        let kind = K::SENT.and_then(|sent| Some((sent, slots.wire_kind::<K>()?)));
+    fn seal(&mut self, tick: Tick, slots: &Slots, wire_kind: Option<u8>, records: &mut Records) {
+        let kind = K::SENT.zip(wire_kind);
         let mut dirty = std::mem::take(&mut self.dirty);
         for slot in dirty.drain(..) {
             // A slot is used again only after a seal, so a live one is still the entity that was written.

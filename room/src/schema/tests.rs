@@ -1,0 +1,182 @@
+use super::*;
+use crate::entity::FieldInfo;
+use crate::field::WireType;
+
+macro_rules! types {
+    ($($name:ident)*) => { $(struct $name;)* };
+}
+types!(A B C D E);
+
+const fn field(name: &'static str, wire: WireType) -> FieldInfo {
+    FieldInfo { name, wire, writable: false }
+}
+
+const fn kind(name: &'static str, fields: &'static [FieldInfo]) -> Kind {
+    Kind { name, hidden: false, random_ids: false, owner: None, fields }
+}
+
+static MATCH: Kind = kind("match", &[field("round", WireType::Unsigned(4))]);
+static HAND: Kind = kind("hand", &[field("cards", WireType::Json)]);
+static CHUNK: Kind = kind("chunk", &[field("blocks", WireType::Bytes)]);
+static AVATAR: Kind = Kind {
+    name: "avatar",
+    hidden: false,
+    random_ids: true,
+    owner: Some(0),
+    fields: &[
+        field("owner", WireType::Player),
+        field("x", WireType::Quantized { float: 4, step: 0.01, min: -1000.0, max: 1000.0 }),
+        FieldInfo { name: "aim", wire: WireType::Float(4), writable: true },
+        field("hp", WireType::Unsigned(1)),
+    ],
+};
+static DECK: Kind = Kind {
+    name: "deck",
+    hidden: true,
+    random_ids: false,
+    owner: None,
+    fields: &[field("order", WireType::Json)],
+};
+static OTHER_DECK: Kind = Kind { fields: &[field("order", WireType::Bytes)], ..DECK };
+
+fn id<T: 'static>() -> TypeId {
+    TypeId::of::<T>()
+}
+
+fn schema() -> Schema {
+    Schema::new()
+        .push(&DECK, Role::Entity, id::<A>())
+        .push(&AVATAR, Role::Entity, id::<B>())
+        .push(&HAND, Role::Private, id::<C>())
+        .push(&CHUNK, Role::Entity, id::<D>())
+        .push(&MATCH, Role::State, id::<E>())
+}
+
+#[test]
+fn state_and_private_come_first_and_visible_kinds_are_numbered() {
+    let places: Vec<_> = schema().entries().iter().map(|e| (e.kind.name, e.role, e.wire_index)).collect();
+    assert_eq!(
+        places,
+        [
+            ("match", Role::State, Some(0)),
+            ("hand", Role::Private, Some(1)),
+            ("deck", Role::Entity, None),
+            ("avatar", Role::Entity, Some(2)),
+            ("chunk", Role::Entity, Some(3)),
+        ]
+    );
+    assert_eq!(schema().validate(), Ok(()));
+}
+
+#[test]
+fn text_and_hashes_are_these() {
+    let visible = "state match\n  round u32\nprivate hand\n  cards json\n\
+                   entity avatar owner=owner ids=random\n  owner player\n  x f32:0.01:-1000:1000\n  \
+                   aim f32 writable\n  hp u8\nentity chunk\n  blocks bytes\n";
+    assert_eq!(schema().text(true), visible);
+    assert_eq!(schema().closing_text(), visible);
+    let all = visible.replace("entity avatar", "entity deck hidden\n  order json\nentity avatar");
+    assert_eq!(schema().text(false), all);
+    // The published vectors of the hash.
+    assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+    assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    assert_eq!(schema().hash(), fnv1a(all.as_bytes()));
+    assert_eq!(schema().visible_hash(), fnv1a(visible.as_bytes()));
+}
+
+#[test]
+fn a_hash_taken_early_does_not_stay() {
+    let some = Schema::new().push(&MATCH, Role::State, id::<A>());
+    let before = some.hash();
+    assert_ne!(some.push(&HAND, Role::Private, id::<B>()).hash(), before);
+}
+
+#[test]
+fn another_order_is_another_schema() {
+    let ab = Schema::new().push(&AVATAR, Role::Entity, id::<A>()).push(&CHUNK, Role::Entity, id::<B>());
+    let ba = Schema::new().push(&CHUNK, Role::Entity, id::<B>()).push(&AVATAR, Role::Entity, id::<A>());
+    assert_ne!(ab.hash(), ba.hash());
+    assert_eq!(ab.differences(&ba.text(true), ba.visible_hash(), ba.hash()), ["order of kinds differs"]);
+}
+
+#[test]
+fn of_hidden_kinds_only_that_they_differ() {
+    let with = |deck: &'static Kind| {
+        Schema::new().push(&MATCH, Role::State, id::<A>()).push(deck, Role::Entity, id::<B>())
+    };
+    let (client, room) = (with(&DECK), with(&OTHER_DECK));
+    let differences = client.differences(&room.closing_text(), room.visible_hash(), room.hash());
+    assert_eq!(differences, ["hidden kinds differ"]);
+    assert!(!room.closing_text().contains("deck"));
+    assert!(client.differences(&client.text(true), client.visible_hash(), client.hash()).is_empty());
+}
+
+#[test]
+fn a_room_that_does_not_say_how_it_differs() {
+    let client = schema();
+    let said = client.differences(&client.text(true), 1, 2);
+    assert_eq!(said, ["the schemas differ, but the room's description does not say in what"]);
+    assert_eq!(client.differences("", 1, 2).len(), 4);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let error = |schema: Schema| schema.validate().unwrap_err().to_string();
+    let base = || Schema::new().push(&AVATAR, Role::Entity, id::<A>());
+
+    assert!(error(base().push(&AVATAR, Role::Entity, id::<A>())).contains("lists kind avatar twice"));
+    assert!(error(base().push(&AVATAR, Role::Entity, id::<B>())).contains("two kinds"));
+    assert!(error(base().push(&AVATAR, Role::State, id::<A>())).contains("twice"));
+    let two = base().push(&MATCH, Role::State, id::<B>()).push(&HAND, Role::State, id::<C>());
+    assert_eq!(two.validate(), Err(SchemaError::StateTwice { first: "match", second: "hand" }));
+    let two = base().push(&MATCH, Role::Private, id::<B>()).push(&HAND, Role::Private, id::<C>());
+    assert_eq!(two.validate(), Err(SchemaError::PrivateTwice { first: "match", second: "hand" }));
+
+    static OWN: Kind = kind("room_presence", &[]);
+    assert_eq!(
+        base().push(&OWN, Role::Entity, id::<B>()).validate(),
+        Err(SchemaError::ReservedName { name: "room_presence" })
+    );
+}
+
+/// A type for each of 256 kinds.
+struct Numbered<const N: u8, const M: u8>;
+
+#[test]
+fn at_most_255_kinds() {
+    fn add<const M: u8>(mut schema: Schema, count: u8) -> Schema {
+        let ids = [
+            id::<Numbered<0, M>>(),
+            id::<Numbered<1, M>>(),
+            id::<Numbered<2, M>>(),
+            id::<Numbered<3, M>>(),
+            id::<Numbered<4, M>>(),
+            id::<Numbered<5, M>>(),
+            id::<Numbered<6, M>>(),
+            id::<Numbered<7, M>>(),
+            id::<Numbered<8, M>>(),
+            id::<Numbered<9, M>>(),
+            id::<Numbered<10, M>>(),
+            id::<Numbered<11, M>>(),
+            id::<Numbered<12, M>>(),
+            id::<Numbered<13, M>>(),
+            id::<Numbered<14, M>>(),
+            id::<Numbered<15, M>>(),
+        ];
+        for type_id in ids.into_iter().take(count.into()) {
+            let name: &'static str = format!("k{}", schema.entries().len()).leak();
+            schema = schema.push(Box::leak(Box::new(kind(name, &[]))), Role::Entity, type_id);
+        }
+        schema
+    }
+    macro_rules! rows {
+        ($schema:expr, $($m:literal)*) => {{ let s = $schema; $(let s = add::<$m>(s, 16);)* s }};
+    }
+    let most = add::<15>(rows!(Schema::new(), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14), 15);
+    assert_eq!(most.validate(), Ok(()));
+    assert_eq!(most.entries()[254].wire_index, Some(254));
+    let over = add::<16>(most, 3);
+    assert_eq!(over.validate(), Err(SchemaError::TooManyKinds { count: 258 }));
+    assert_eq!(over.entries()[257].wire_index, None);
+}

@@ -1,0 +1,34 @@
+//! Slots: small numbers by which the core names entities. A slot stays with its entity for life.
+
+use crate::entity::{EntityId, PlayerId};
+use crate::tick::Tick;
+
+/// What is known of a slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The entity's ID; of a deleted one until the next seal.
+    pub id: EntityId,
+    /// Its kind's place in the schema.
+    pub kind: u8,
+    /// Its row in the kind's store.
+    pub row: u32,
+    /// The seal that first had it; [`Tick::ZERO`] before that.
+    pub created: Tick,
+    /// The player whose private state it is.
+    pub private_to: Option<PlayerId>,
+    /// Whether the entity lives.
+    pub live: bool,
+}
+
+/// All slots of a world.
+#[derive(Debug, Default)]
+pub struct Slots(pub Vec<Slot>);
+
+impl Slots {
+    /// A slot whose entity lives.
+    #[inline]
+    #[must_use]
+    pub fn live(&self, slot: u32) -> Option<&Slot> {
+        self.0.get(slot as usize).filter(|s| s.live)
+    }
+}
