@@ -41,8 +41,8 @@ impl Compressor {
             return;
         }
         let level = level.min(LEVEL_MOST);
-        let deflate = self.levels[level as usize]
-            .get_or_insert_with(|| Compress::new(Compression::new(level), false));
+        let deflate =
+            self.levels[level as usize].get_or_insert_with(|| Compress::new(Compression::new(level), false));
         deflate.reset();
         self.scratch.clear();
         // Incompressible input grows by five bytes a stored block, or by an eighth in a fixed one.
@@ -50,7 +50,10 @@ impl Compressor {
         loop {
             let taken = deflate.total_in() as usize;
             let status = deflate.compress_vec(&plain[taken..], &mut self.scratch, FlushCompress::Full);
-            assert!(matches!(status, Ok(Status::Ok)), "compressing memory to memory does not fail: {status:?}");
+            assert!(
+                matches!(status, Ok(Status::Ok)),
+                "compressing memory to memory does not fail: {status:?}"
+            );
             let done = deflate.total_in() as usize == plain.len();
             if done && self.scratch.capacity() > self.scratch.len() {
                 break;
@@ -97,7 +100,12 @@ impl Inflater {
     /// Appends what `compressed`, one whole stream, holds: exactly `plain_len` bytes, at most
     /// [`limits::PART`]. On an error `out` is as it was. No more than `plain_len` bytes are ever written,
     /// whatever the stream would yield.
-    pub fn inflate(&mut self, compressed: &[u8], plain_len: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
+    pub fn inflate(
+        &mut self,
+        compressed: &[u8],
+        plain_len: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DecodeError> {
         if plain_len > limits::PART {
             return Err(DecodeError::TooLong);
         }
@@ -212,12 +220,20 @@ mod tests {
         let mut inflater = Inflater::new();
         let mut out = vec![1];
         for declared in [0, 1, plain.len() - 1, plain.len() + 1, limits::PART] {
-            assert_eq!(inflater.inflate(&stream, declared, &mut out), Err(DecodeError::Deflate), "{declared}");
+            assert_eq!(
+                inflater.inflate(&stream, declared, &mut out),
+                Err(DecodeError::Deflate),
+                "{declared}"
+            );
             assert_eq!(out, [1]);
         }
         assert_eq!(inflater.inflate(&stream, limits::PART + 1, &mut out), Err(DecodeError::TooLong));
         for n in 0..stream.len() {
-            assert_eq!(inflater.inflate(&stream[..n], plain.len(), &mut out), Err(DecodeError::Deflate), "{n}");
+            assert_eq!(
+                inflater.inflate(&stream[..n], plain.len(), &mut out),
+                Err(DecodeError::Deflate),
+                "{n}"
+            );
         }
         assert_eq!(inflater.inflate(&unfinished, plain.len(), &mut out), Err(DecodeError::Deflate));
         stream.push(0);

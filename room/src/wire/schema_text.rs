@@ -109,7 +109,8 @@ fn compare_kinds(room: &KindText<'_>, client: &KindText<'_>, partial: bool, repo
         report.add(format!("kind {name}: {} in the room and {} in the client", room.role, client.role));
     }
     if room.flags != client.flags {
-        let [there, here] = [room, client].map(|kind| if kind.flags.is_empty() { "none" } else { kind.flags });
+        let [there, here] =
+            [room, client].map(|kind| if kind.flags.is_empty() { "none" } else { kind.flags });
         report.add(format!("kind {name}: flags are {there} in the room and {here} in the client"));
     }
     let mut common = Vec::new();
@@ -157,7 +158,8 @@ impl Report {
             return;
         }
         // Names and types came from outside, and the line is for a terminal or a log.
-        let shown = |c: char| if c.is_alphanumeric() || c.is_ascii_graphic() || " …".contains(c) { c } else { '?' };
+        let shown =
+            |c: char| if c.is_alphanumeric() || c.is_ascii_graphic() || " …".contains(c) { c } else { '?' };
         self.lines.push(line.chars().take(LINE).map(shown).collect());
     }
 
