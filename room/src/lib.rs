@@ -1,16 +1,21 @@
 //! Interest-managed state sync for multiplayer games.
 
-// The derives write `::room::…`; inside this crate's own tests that is this crate.
-#[allow(unused_extern_crates)]
-extern crate self as room;
-
 pub mod entity;
 pub mod field;
 pub mod limits;
+pub mod room;
 pub mod schema;
+pub mod session;
+pub mod store;
+pub mod sync;
 pub mod tick;
 pub mod wire;
 
+pub use crate::room::interest::{Axes, Grid, Part, combine, custom, grid};
+pub use crate::room::{
+    Connection, ConnectionId, CreateError, EntityRef, Game, Interest, Key, Keys, LeaveReason, Peer, Refused,
+    Room, RoomRef, SendError, Visibility, runtime,
+};
 pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};
 pub use room_derive::{Entity, FieldEnum};
@@ -20,7 +25,12 @@ pub use tick::Tick;
 
 /// What a game's files start with: `use room::prelude::*;`.
 pub mod prelude {
-    pub use crate::{Bytes, Entity, EntityId, FieldEnum, Id, Json, PlayerId, Schema, Tick, Visible};
+    pub use crate::Axes::{self, Xy, Xyz, Xz};
+    pub use crate::{
+        Bytes, Connection, ConnectionId, Entity, EntityId, EntityRef, FieldEnum, Game, Id, Interest, Json,
+        Keys, LeaveReason, Peer, PlayerId, Refused, Room, RoomRef, Schema, Tick, Visibility, Visible,
+        combine, custom, grid,
+    };
 }
 
 /// Names that the derives' expansions use, whatever stands in scope where they expand.

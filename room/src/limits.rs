@@ -26,6 +26,8 @@ pub const PATCHES: usize = 32;
 pub const PART: usize = 60 * KIB;
 /// The most plain bytes of one update (*setting*).
 pub const UPDATE: usize = 256 * KIB;
+/// The most plain bytes of one update that a client takes: no room sends more.
+pub const REPLICA_UPDATE: usize = 16 * KIB * KIB;
 /// The most unacknowledged bytes after which no update starts (*setting*).
 pub const WINDOW: usize = 256 * KIB;
 /// Records at least this long are compressed apart, once a version, and shared by all who see them.
@@ -47,6 +49,8 @@ pub const ROOM_MESSAGE: usize = 64 * KIB;
 pub const PAYLOAD_DEPTH: usize = 32;
 /// The most values in a game's message.
 pub const PAYLOAD_VALUES: usize = 8192;
+/// The most bytes of a client's events that wait for one tick; past it the client is closed with 4008.
+pub const INBOX: usize = 256 * KIB;
 /// The most bytes of a close frame's reason.
 pub const CLOSE_REASON: usize = 123;
 /// The most bytes of a schema's description in a `closing` message.

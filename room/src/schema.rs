@@ -1,12 +1,15 @@
 //! Schema: which kinds a room and its clients speak of, in order, and the hashes by which both know that they
 //! speak of the same ones.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
+use std::fmt;
 use std::fmt::Write as _;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::entity::{Entity, Kind, Visible};
 use crate::limits;
+use crate::store::replica::AnyTable;
+use crate::store::{AnyStore, Store};
 use crate::wire::schema_text;
 
 /// The kinds of a game. Room and client build the same one, usually with one function that both call:

@@ -177,7 +177,9 @@ impl<K: Entity> AnyStore for Store<K> {
             let (value, track) = (&mut self.values[row], &mut self.tracks[row]);
             let changed = match kind {
                 Some((sent, kind)) if info.created < tick => {
-                    records.push(slot, info.id, kind, Self::FIELDS, |out| (sent.seal)(value, track, mask, tick, out))
+                    records.push(slot, info.id, kind, Self::FIELDS, |out| {
+                        (sent.seal)(value, track, mask, tick, out)
+                    })
                 }
                 _ => record::seal_unsent(value, track, mask, tick),
             };

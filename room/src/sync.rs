@@ -1,26 +1,23 @@
 //! The sync core: what changed, who sees it, and each connection's update. No I/O, no clock.
 //!
-//! Read in this order: [`store`] and [`world`] hold the entities; a seal ([`encode`]) turns what changed into
-//! records; [`keys`] and [`interest`] say who may see what; [`viewer`] is one connection's view, cut by
+//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`] and [`interest`] say who may see what; [`viewer`] is one connection's view, cut by
 //! [`limit`]; [`update`] lays its messages out, with shared [`pieces`].
 
-pub mod bits;
-pub mod encode;
+pub mod explain;
 pub mod interest;
 pub mod keys;
 pub mod limit;
 pub mod pieces;
-pub mod store;
 pub mod update;
 pub mod viewer;
 pub mod world;
 
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
+use crate::store::records::Records;
 use crate::tick::Tick;
 use crate::wire::deflate::Compressor;
-use encode::Records;
-use interest::{Lens, Part, PartAnswer, Shape, SubscribeScratch};
+use interest::{Lens, Part, Shape, SubscribeScratch};
 use keys::{Key, Keys};
 use limit::Limit;
 use pieces::Pieces;
@@ -70,7 +67,8 @@ impl Views {
     #[must_use]
     pub fn new(settings: SyncSettings, parts: Vec<(Shape, bool)>, limit: Limit) -> Views {
         let own = Part::new(Shape::Keys, false);
-        let parts = std::iter::once(own).chain(parts.into_iter().map(|(shape, narrows)| Part::new(shape, narrows)));
+        let parts =
+            std::iter::once(own).chain(parts.into_iter().map(|(shape, narrows)| Part::new(shape, narrows)));
         Views {
             settings,
             parts: parts.collect(),
@@ -90,11 +88,15 @@ impl Views {
 
     /// Adds a connection's view; its number is free again once it is removed.
     pub fn add(&mut self, player: PlayerId) -> u32 {
-        let viewer = Viewer::new(player, self.parts.len());
+        let mut viewer = Viewer::new(player, self.parts.len());
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
         }
+        let table = &mut self.parts[0].table;
+        let mut own = [table.intern(&Key::EVERYWHERE), table.intern(&Key::from(player))];
+        own.sort_unstable();
+        table.subscribe(index as u32, &mut viewer.parts[0].keys, &own);
         self.viewers[index] = Some(viewer);
         index as u32
     }
@@ -146,8 +148,11 @@ impl Views {
         self.rekey(tick, world, lens);
         self.subscribe(lens);
         self.mark(tick);
-        let always = self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
-        let Views { settings, parts, limit, viewers, records, pieces, compressor, scratch, out, stats, .. } = self;
+        let always =
+            self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
+        let Views {
+            settings, parts, limit, viewers, records, pieces, compressor, scratch, out, stats, ..
+        } = self;
         let sealed = Sealed {
             tick,
             last: self.last,
@@ -214,8 +219,7 @@ impl Views {
     fn subscribe(&mut self, lens: &dyn Lens) {
         for (index, viewer) in self.viewers.iter_mut().enumerate() {
             let Some(viewer) = viewer else { continue };
-            for (part, view) in self.parts.iter_mut().zip(&mut viewer.parts).enumerate().map(|(i, (p, v))| ((i, p), v)) {
-                let ((number, part), view) = (part, view);
+            for (number, (part, view)) in self.parts.iter_mut().zip(&mut viewer.parts).enumerate().skip(1) {
                 viewer.look |= part.subscribe(number, index as u32, view, lens, &mut self.subscribing);
             }
         }
@@ -244,22 +248,13 @@ impl Views {
         }
     }
 
-    /// Answers, part by part, why a connection sees an entity or not.
+    /// Whether a viewer subscribes to a key in any part of the interest.
     #[must_use]
-    pub fn explain(&self, viewer: u32, slot: u32, world: &World, lens: &dyn Lens) -> Vec<PartAnswer> {
-        let Some(looking) = self.viewer(viewer) else { return Vec::new() };
-        let parts = self.parts.iter().zip(&looking.parts).enumerate();
-        parts
-            .map(|(i, (part, view))| interest::explain_part(i, part, view, viewer, slot, world, lens))
-            .collect()
-    }
-
-    /// The rank of an entity among what a limit counts, from 1.
-    #[must_use]
-    pub fn distance2(&self, viewer: u32, slot: u32) -> Option<f64> {
-        let looking = self.viewer(viewer)?;
-        let distances = self.parts.iter().zip(&looking.parts).filter_map(|(part, view)| part.distance2(view, slot));
-        distances.min_by(f64::total_cmp)
+    pub fn subscribes(&self, viewer: u32, key: &Key) -> bool {
+        let Some(looking) = self.viewer(viewer) else { return false };
+        self.parts.iter().zip(&looking.parts).skip(1).any(|(part, view)| {
+            part.table.number(key).is_some_and(|number| view.keys.binary_search(&number).is_ok())
+        })
     }
 }
 

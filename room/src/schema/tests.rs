@@ -45,11 +45,11 @@ fn id<T: 'static>() -> TypeId {
 
 fn schema() -> Schema {
     Schema::new()
-        .push(&DECK, Role::Entity, id::<A>())
-        .push(&AVATAR, Role::Entity, id::<B>())
-        .push(&HAND, Role::Private, id::<C>())
-        .push(&CHUNK, Role::Entity, id::<D>())
-        .push(&MATCH, Role::State, id::<E>())
+        .push(&DECK, Role::Entity, id::<A>(), None)
+        .push(&AVATAR, Role::Entity, id::<B>(), None)
+        .push(&HAND, Role::Private, id::<C>(), None)
+        .push(&CHUNK, Role::Entity, id::<D>(), None)
+        .push(&MATCH, Role::State, id::<E>(), None)
 }
 
 #[test]
@@ -87,15 +87,25 @@ fn text_and_hashes_are_these() {
 
 #[test]
 fn a_hash_taken_early_does_not_stay() {
-    let some = Schema::new().push(&MATCH, Role::State, id::<A>());
+    let some = Schema::new().push(&MATCH, Role::State, id::<A>(), None);
     let before = some.hash();
-    assert_ne!(some.push(&HAND, Role::Private, id::<B>()).hash(), before);
+    assert_ne!(some.push(&HAND, Role::Private, id::<B>(), None).hash(), before);
 }
 
 #[test]
 fn another_order_is_another_schema() {
-    let ab = Schema::new().push(&AVATAR, Role::Entity, id::<A>()).push(&CHUNK, Role::Entity, id::<B>());
-    let ba = Schema::new().push(&CHUNK, Role::Entity, id::<B>()).push(&AVATAR, Role::Entity, id::<A>());
+    let ab = Schema::new().push(&AVATAR, Role::Entity, id::<A>(), None).push(
+        &CHUNK,
+        Role::Entity,
+        id::<B>(),
+        None,
+    );
+    let ba = Schema::new().push(&CHUNK, Role::Entity, id::<B>(), None).push(
+        &AVATAR,
+        Role::Entity,
+        id::<A>(),
+        None,
+    );
     assert_ne!(ab.hash(), ba.hash());
     assert_eq!(ab.differences(&ba.text(true), ba.visible_hash(), ba.hash()), ["order of kinds differs"]);
 }
@@ -103,7 +113,7 @@ fn another_order_is_another_schema() {
 #[test]
 fn of_hidden_kinds_only_that_they_differ() {
     let with = |deck: &'static Kind| {
-        Schema::new().push(&MATCH, Role::State, id::<A>()).push(deck, Role::Entity, id::<B>())
+        Schema::new().push(&MATCH, Role::State, id::<A>(), None).push(deck, Role::Entity, id::<B>(), None)
     };
     let (client, room) = (with(&DECK), with(&OTHER_DECK));
     let differences = client.differences(&room.closing_text(), room.visible_hash(), room.hash());
@@ -123,19 +133,19 @@ fn a_room_that_does_not_say_how_it_differs() {
 #[test]
 fn mistakes_are_named() {
     let error = |schema: Schema| schema.validate().unwrap_err().to_string();
-    let base = || Schema::new().push(&AVATAR, Role::Entity, id::<A>());
+    let base = || Schema::new().push(&AVATAR, Role::Entity, id::<A>(), None);
 
-    assert!(error(base().push(&AVATAR, Role::Entity, id::<A>())).contains("lists kind avatar twice"));
-    assert!(error(base().push(&AVATAR, Role::Entity, id::<B>())).contains("two kinds"));
-    assert!(error(base().push(&AVATAR, Role::State, id::<A>())).contains("twice"));
-    let two = base().push(&MATCH, Role::State, id::<B>()).push(&HAND, Role::State, id::<C>());
+    assert!(error(base().push(&AVATAR, Role::Entity, id::<A>(), None)).contains("lists kind avatar twice"));
+    assert!(error(base().push(&AVATAR, Role::Entity, id::<B>(), None)).contains("two kinds"));
+    assert!(error(base().push(&AVATAR, Role::State, id::<A>(), None)).contains("twice"));
+    let two = base().push(&MATCH, Role::State, id::<B>(), None).push(&HAND, Role::State, id::<C>(), None);
     assert_eq!(two.validate(), Err(SchemaError::StateTwice { first: "match", second: "hand" }));
-    let two = base().push(&MATCH, Role::Private, id::<B>()).push(&HAND, Role::Private, id::<C>());
+    let two = base().push(&MATCH, Role::Private, id::<B>(), None).push(&HAND, Role::Private, id::<C>(), None);
     assert_eq!(two.validate(), Err(SchemaError::PrivateTwice { first: "match", second: "hand" }));
 
     static OWN: Kind = kind("room_presence", &[]);
     assert_eq!(
-        base().push(&OWN, Role::Entity, id::<B>()).validate(),
+        base().push(&OWN, Role::Entity, id::<B>(), None).validate(),
         Err(SchemaError::ReservedName { name: "room_presence" })
     );
 }

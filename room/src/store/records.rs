@@ -40,7 +40,7 @@ struct Group {
 impl Records {
     /// Forgets the last seal and makes room for `slots` slots.
     pub fn begin(&mut self, slots: usize) {
-        self.bytes.clear();
+        self.bytes.reset();
         self.changed.clear();
         self.changed.grow(slots);
         self.slots.clear();

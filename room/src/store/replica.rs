@@ -20,7 +20,12 @@ impl<K: Visible> Table<K> {
     /// An empty table.
     #[must_use]
     pub fn new() -> Self {
-        Table { rows: BTreeMap::new(), entered: BTreeSet::new(), changed: BTreeMap::new(), left: BTreeSet::new() }
+        Table {
+            rows: BTreeMap::new(),
+            entered: BTreeSet::new(),
+            changed: BTreeMap::new(),
+            left: BTreeSet::new(),
+        }
     }
 
     /// An entity.

@@ -1,9 +1,9 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
-use super::bits::{Bits, SlotSet};
 use super::keys::{CellKey, EVERYWHERE, Key, KeyTable, Keys};
 use super::world::World;
 use crate::limits;
+use crate::store::bits::{Bits, SlotSet};
 use crate::tick::Tick;
 
 /// What a part of an interest is, apart from the game's own code.
@@ -246,7 +246,9 @@ impl Part {
                         continue;
                     }
                     let cut = match reach {
-                        Reach::Range(r, release) => Cut::of_range(point, at.points[0], cell, axes, r, release),
+                        Reach::Range(r, release) => {
+                            Cut::of_range(point, at.points[0], cell, axes, r, release)
+                        }
                         Reach::Radius(r, release) => Cut::of_radius(point, at.points[0], cell, r, release),
                     };
                     match cut {
@@ -426,7 +428,8 @@ fn nearest_cells(
         [0, 1, 2].map(|i| high[i].min(here[i].saturating_add(n)).max(low[i])),
     );
     // A narrow box (one axis of few cells) needs more along the others.
-    let area = if count(inner) < most as u64 && used > 0 { narrow(here, (low, high), most as i64) } else { inner };
+    let area =
+        if count(inner) < most as u64 && used > 0 { narrow(here, (low, high), most as i64) } else { inner };
     each_cell(area, |at| {
         let mut near2 = 0.0;
         for i in 0..3 {
@@ -467,7 +470,15 @@ pub struct PartAnswer {
 
 /// Answers for one part and pair.
 #[must_use]
-pub fn explain_part(index: usize, part: &Part, view: &PartView, viewer: u32, slot: u32, world: &World, lens: &dyn Lens) -> PartAnswer {
+pub fn explain_part(
+    index: usize,
+    part: &Part,
+    view: &PartView,
+    viewer: u32,
+    slot: u32,
+    world: &World,
+    lens: &dyn Lens,
+) -> PartAnswer {
     let common = part.common(view, slot);
     let mut bits = Bits::default();
     bits.grow(world.slot_count());

@@ -98,6 +98,11 @@ impl Keys {
         self.most = most;
     }
 
+    /// Takes everything back: the game's code panicked.
+    pub(crate) fn close(&mut self) {
+        self.begin(0);
+    }
+
     pub(crate) fn as_slice(&self) -> &[Key] {
         &self.keys
     }

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::bits::Bits;
 use super::viewer::{Sealed, Viewer};
 use super::world::World;
 use crate::limits;
+use crate::store::bits::Bits;
 
 /// The limit of an interest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,9 @@ pub fn cut(
         sealed.lens.notes().borrow_mut().views.push(index);
         if sealed.limit.most.is_none() {
             ranked.clear();
-            ranked.extend(candidates(viewer, world, shown, always).map(|slot| (0.0, world.info(slot).id.get(), slot)));
+            ranked.extend(
+                candidates(viewer, world, shown, always).map(|slot| (0.0, world.info(slot).id.get(), slot)),
+            );
             ranked.sort_unstable_by_key(|(_, id, _)| *id);
         }
         let mut over = count - limits::VIEW;
@@ -91,7 +93,8 @@ fn rank(
     ranked: &mut Vec<(f64, u64, u32)>,
 ) {
     ranked.clear();
-    ranked.extend(candidates(viewer, world, shown, always).map(|slot| (0.0, world.info(slot).id.get(), slot)));
+    ranked
+        .extend(candidates(viewer, world, shown, always).map(|slot| (0.0, world.info(slot).id.get(), slot)));
     for (priority, _, slot) in ranked.iter_mut() {
         *priority = if sealed.limit.on_change && !sealed.changed.contains(*slot) {
             viewer.priorities.get(slot).copied().unwrap_or_else(|| sealed.lens.priority(index, *slot))

@@ -61,7 +61,7 @@ impl Pieces {
     }
 
     fn make(&mut self, world: &World, slot: u32, level: u32, compressor: &mut Compressor) {
-        self.plain.clear();
+        self.plain.reset();
         put_enter(world, slot, &mut self.plain);
         self.packed.clear();
         compressor.piece(level, self.plain.as_slice(), &mut self.packed);

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::encode::{RecordRef, Records};
 use super::pieces::{Pieces, put_enter};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask};
 use crate::limits;
+use crate::store::records::{RecordRef, Records};
 use crate::tick::Tick;
 use crate::wire::deflate::{self, Compressor};
 use crate::wire::record::SentBytes;
@@ -105,7 +105,7 @@ impl UpdateWriter {
     }
 
     fn start_part(&mut self) {
-        self.loose.clear();
+        self.loose.reset();
         self.segments.clear();
         self.plain.clear();
         self.pieces = 0;
@@ -161,7 +161,7 @@ impl UpdateWriter {
         let (world, mut entering) = (press.world, std::mem::take(&mut self.scratch));
         let large = |slot: &&u32| world.size(**slot) >= limits::PIECE;
         for slot in slots.iter().filter(|slot| !large(slot)) {
-            entering.clear();
+            entering.reset();
             put_enter(world, *slot, &mut entering);
             self.make_room(entering.len(), press);
             self.loose.append(entering.as_slice());
@@ -181,7 +181,7 @@ impl UpdateWriter {
     pub fn merge(&mut self, slot: u32, mask: FieldMask, since: Tick, press: &mut Press<'_>) {
         let world = press.world;
         let mut record = std::mem::take(&mut self.scratch);
-        record.clear();
+        record.reset();
         varint::put(record.head(), world.info(slot).id.get());
         world.put_since(slot, mask, since, &mut record);
         let kind = world.wire_kind(slot).expect("only visible kinds are shown");
@@ -304,7 +304,7 @@ impl UpdateWriter {
                     from = to;
                 }
                 Segment::Piece(slot, _) => {
-                    self.scratch.clear();
+                    self.scratch.reset();
                     put_enter(press.world, slot, &mut self.scratch);
                     press.out.bytes.extend_from_slice(self.scratch.as_slice());
                 }

@@ -1,16 +1,16 @@
 //! What one connection sees, and what it is owed.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use super::bits::{Bits, Ones, SlotSet, pairs};
-use super::encode::RecordRef;
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::update::{Press, UpdateWriter, enter_len};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask, PlayerId};
 use crate::limits;
+use crate::store::bits::{Bits, Ones, SlotSet, pairs};
+use crate::store::records::RecordRef;
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
 use crate::wire::update::UpdateHead;
@@ -52,7 +52,7 @@ pub struct Viewer {
     unacknowledged: VecDeque<(Tick, usize)>,
     unacknowledged_bytes: usize,
     /// Priorities as last asked, where they are asked of changed entities alone.
-    pub priorities: HashMap<u32, f64, ahash::RandomState>,
+    pub priorities: BTreeMap<u32, f64>,
 }
 
 /// Buffers that one connection after another uses.
@@ -124,7 +124,6 @@ impl Viewer {
             player,
             parts: (0..parts).map(|_| PartView::default()).collect(),
             look: true,
-            priorities: HashMap::with_hasher(ahash::RandomState::with_seeds(9, 10, 11, 12)),
             ..Viewer::default()
         }
     }
@@ -144,7 +143,10 @@ impl Viewer {
     /// Whether everything was sent and acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.unacknowledged.is_empty()
+        self.held.is_empty()
+            && self.behind.is_none()
+            && self.owed.is_empty()
+            && self.unacknowledged.is_empty()
     }
 
     /// Bytes of updates that are not acknowledged.
@@ -185,9 +187,7 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         let (plain, wire) = self.compare(scratch, press);
-        if self.unacknowledged_bytes > 0
-            && self.unacknowledged_bytes + wire.min(sealed.cap) > sealed.window
-        {
+        if self.unacknowledged_bytes > 0 && self.unacknowledged_bytes + wire.min(sealed.cap) > sealed.window {
             self.withhold(sealed.last, press.world);
             return;
         }
@@ -366,7 +366,7 @@ impl Viewer {
         if mask.is_empty() {
             return None;
         }
-        measured.clear();
+        measured.reset();
         press.world.put_since(slot, mask, since, measured);
         Some((What::Merge(mask, since), measured.len() + MERGE_HEAD))
     }
@@ -431,7 +431,7 @@ impl Viewer {
         let mut hash = crate::wire::ViewHash::new();
         let mut record = SentBytes::default();
         for (id, slot) in members {
-            record.clear();
+            record.reset();
             world.put_whole(slot, &mut record);
             hash.add(id, record.as_slice());
         }
@@ -454,7 +454,8 @@ fn take_fitting(
         used += items[fit].size;
         fit += 1;
     }
-    items[fit..].sort_unstable_by(|a, b| a.class.cmp(&b.class).then(a.from.cmp(&b.from)).then(by_priority(a, b)));
+    items[fit..]
+        .sort_unstable_by(|a, b| a.class.cmp(&b.class).then(a.from.cmp(&b.from)).then(by_priority(a, b)));
     let first = fit;
     while fit < items.len() && items[fit].from < now && used < room / 2 {
         if fit > first && used + items[fit].size > room {

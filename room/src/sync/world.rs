@@ -6,51 +6,15 @@ use std::collections::HashMap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use super::encode::Records;
-use super::store::{AnyStore, Store};
 use crate::entity::{Entity, EntityId, FieldMask, Id, PlayerId};
 use crate::field::write::{Clamped, WriteError};
 use crate::limits;
-use crate::schema::{Role, Schema};
+use crate::schema::{KindEntry, Role, Schema};
+use crate::store::records::Records;
+use crate::store::slots::{Slot, Slots};
+use crate::store::{AnyStore, Store};
 use crate::tick::Tick;
 use crate::wire::record::{SentBytes, StoredRecord};
-
-/// What is known of a slot.
-#[derive(Clone, Copy, Debug)]
-pub struct Slot {
-    /// The entity's ID; of a deleted one until the next seal.
-    pub id: EntityId,
-    /// Its kind's place in the schema.
-    pub kind: u8,
-    /// Its row in the kind's store.
-    pub row: u32,
-    /// The seal that first had it; [`Tick::ZERO`] before that.
-    pub created: Tick,
-    /// The player whose private state it is.
-    pub private_to: Option<PlayerId>,
-    live: bool,
-}
-
-/// What a store needs to know of slots and kinds.
-pub struct Slots {
-    slots: Vec<Slot>,
-    wire_kinds: HashMap<TypeId, u8, ahash::RandomState>,
-}
-
-impl Slots {
-    /// A slot whose entity lives.
-    #[inline]
-    #[must_use]
-    pub fn live(&self, slot: u32) -> Option<&Slot> {
-        self.slots.get(slot as usize).filter(|s| s.live)
-    }
-
-    /// The number by which a visible kind travels.
-    #[must_use]
-    pub fn wire_kind<K: Entity>(&self) -> Option<u8> {
-        self.wire_kinds.get(&TypeId::of::<K>()).copied()
-    }
-}
 
 /// An entity that could not be created; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,16 +75,11 @@ impl World {
     pub fn new(schema: Schema, seed: [u8; 32]) -> World {
         // Fixed keys: no order of a hash map may differ between two runs of one seed.
         let hasher = || ahash::RandomState::with_seeds(1, 2, 3, 4);
-        let mut wire_kinds = HashMap::with_hasher(hasher());
-        for kind in schema.kinds() {
-            if let Some(wire) = kind.wire_index() {
-                wire_kinds.insert(kind.type_id(), wire);
-            }
-        }
-        let stores = schema.kinds().iter().map(|k| k.make_store()).collect();
+        let stores =
+            schema.entries().iter().filter_map(|k| k.make.as_ref()).map(|make| (make.store)()).collect();
         let mut world = World {
             stores,
-            slots: Slots { slots: Vec::new(), wire_kinds },
+            slots: Slots::default(),
             free: Vec::new(),
             by_id: HashMap::with_hasher(hasher()),
             next_automatic: limits::ID_LEAST,
@@ -133,10 +92,7 @@ impl World {
             privates: std::collections::BTreeMap::new(),
             schema,
         };
-        let of_state = world.schema.kinds().iter().find(|k| k.role() == Role::State).cloned();
-        if let Some(kind) = of_state {
-            world.state = Some(kind.create_default(&mut world, EntityId::STATE));
-        }
+        world.state = world.insert_default(Role::State, EntityId::STATE);
         world
     }
 
@@ -146,8 +102,12 @@ impl World {
         &self.schema
     }
 
+    fn entry(&self, slot: u32) -> &KindEntry {
+        &self.schema.entries()[self.info(slot).kind as usize]
+    }
+
     fn kind_of<K: Entity>(&self) -> Option<u8> {
-        self.schema.kinds().iter().position(|k| k.type_id() == TypeId::of::<K>()).map(|i| i as u8)
+        self.schema.entries().iter().position(|k| k.type_id == TypeId::of::<K>()).map(|i| i as u8)
     }
 
     fn store<K: Entity>(&self, kind: u8) -> Option<&Store<K>> {
@@ -181,7 +141,7 @@ impl World {
 
     fn game_kind<K: Entity>(&self) -> Result<u8, CreateError> {
         let kind = self.kind_of::<K>().ok_or(CreateError::UnknownKind { kind: K::KIND.name })?;
-        if self.schema.kinds()[kind as usize].role() != Role::Entity {
+        if self.schema.entries()[kind as usize].role != Role::Entity {
             return Err(CreateError::UnknownKind { kind: K::KIND.name });
         }
         Ok(kind)
@@ -210,23 +170,35 @@ impl World {
 
     fn insert<K: Entity>(&mut self, kind: u8, id: EntityId, mut value: K) -> Result<u32, CreateError> {
         let size = Store::admit(id, &mut value, &mut self.clamped)?;
-        let slot = self.free.pop().unwrap_or(self.slots.slots.len() as u32);
+        let slot = self.free_slot();
         let store = Self::store_mut::<K>(&mut self.stores, kind).expect("a kind's store has its type");
         let row = store.push(id, slot, value, size);
-        let info = Slot { id, kind, row, created: Tick::ZERO, private_to: None, live: true };
-        match self.slots.slots.get_mut(slot as usize) {
-            Some(free) => *free = info,
-            None => self.slots.slots.push(info),
-        }
-        self.by_id.insert(id, slot);
-        self.born.push(slot);
+        self.occupy(slot, kind, id, row);
         Ok(slot)
     }
 
-    /// Creates the state or a private entity from its default.
-    pub(crate) fn insert_builtin<K: Entity + Default>(&mut self, id: EntityId) -> u32 {
-        let kind = self.kind_of::<K>().expect("the schema has the kind it was made from");
-        self.insert(kind, id, K::default()).expect("the default of a state or private kind is within its limits")
+    fn free_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or(self.slots.0.len() as u32)
+    }
+
+    fn occupy(&mut self, slot: u32, kind: u8, id: EntityId, row: u32) {
+        let info = Slot { id, kind, row, created: Tick::ZERO, private_to: None, live: true };
+        match self.slots.0.get_mut(slot as usize) {
+            Some(free) => *free = info,
+            None => self.slots.0.push(info),
+        }
+        self.by_id.insert(id, slot);
+        self.born.push(slot);
+    }
+
+    /// Creates the state or a private entity, where the schema has such a kind.
+    fn insert_default(&mut self, role: Role, id: EntityId) -> Option<u32> {
+        let kind = self.schema.entries().iter().position(|k| k.role == role)?;
+        let make = self.schema.entries()[kind].make.as_ref()?.default.clone()?;
+        let slot = self.free_slot();
+        let row = self.stores[kind].push_default(&*make, id, slot);
+        self.occupy(slot, kind as u8, id, row);
+        Some(slot)
     }
 
     /// The slot of a player's private state, created from its default where there is none and the schema has
@@ -235,10 +207,9 @@ impl World {
         if let Some(slot) = self.privates.get(&player) {
             return Some(*slot);
         }
-        let kind = self.schema.kinds().iter().find(|k| k.role() == Role::Private)?.clone();
         let id = self.random_id();
-        let slot = kind.create_default(self, id);
-        self.slots.slots[slot as usize].private_to = Some(player);
+        let slot = self.insert_default(Role::Private, id)?;
+        self.slots.0[slot as usize].private_to = Some(player);
         self.privates.insert(player, slot);
         Some(slot)
     }
@@ -270,7 +241,7 @@ impl World {
     /// Deletes an entity that a game may delete; returns whether there was one.
     pub fn delete(&mut self, id: EntityId) -> bool {
         let Some(slot) = self.slot(id) else { return false };
-        if self.schema.kinds()[self.slots.slots[slot as usize].kind as usize].role() != Role::Entity {
+        if self.entry(slot).role != Role::Entity {
             return false;
         }
         self.remove_slot(slot);
@@ -278,14 +249,33 @@ impl World {
     }
 
     fn remove_slot(&mut self, slot: u32) {
-        let info = &mut self.slots.slots[slot as usize];
+        let info = &mut self.slots.0[slot as usize];
         info.live = false;
         let Slot { id, kind, row, .. } = *info;
         self.by_id.remove(&id);
         if let Some(moved) = self.stores[kind as usize].remove(id, row) {
-            self.slots.slots[moved as usize].row = row;
+            self.slots.0[moved as usize].row = row;
         }
         self.dead.push(slot);
+    }
+
+    /// Deletes what was created since the births were `before` many: a refused join leaves nothing behind.
+    pub fn undo_births(&mut self, before: usize) {
+        for i in before..self.born.len() {
+            let slot = self.born[i];
+            if self.is_live(slot) && self.info(slot).private_to.is_none() {
+                self.remove_slot(slot);
+            }
+        }
+        let players: Vec<PlayerId> = self
+            .privates
+            .iter()
+            .filter(|(_, slot)| self.born[before..].contains(slot))
+            .map(|(p, _)| *p)
+            .collect();
+        for player in players {
+            self.remove_private(player);
+        }
     }
 
     /// The slot of a living entity.
@@ -299,7 +289,7 @@ impl World {
     #[inline]
     #[must_use]
     pub fn info(&self, slot: u32) -> &Slot {
-        &self.slots.slots[slot as usize]
+        &self.slots.0[slot as usize]
     }
 
     /// Whether the slot's entity lives.
@@ -311,7 +301,7 @@ impl World {
     /// How many slots there are, free ones too.
     #[must_use]
     pub fn slot_count(&self) -> usize {
-        self.slots.slots.len()
+        self.slots.0.len()
     }
 
     /// How many entities live.
@@ -335,7 +325,7 @@ impl World {
     /// The name of a slot's kind.
     #[must_use]
     pub fn kind_name(&self, slot: u32) -> &'static str {
-        self.schema.kinds()[self.info(slot).kind as usize].kind().name
+        self.entry(slot).kind.name
     }
 
     /// The entity of a slot, if it lives and is of this kind.
@@ -382,7 +372,7 @@ impl World {
 
     /// Every living entity of any kind in ID order within its kind.
     pub fn slots_by_kind(&self) -> impl Iterator<Item = u32> + '_ {
-        self.slots.slots.iter().enumerate().filter(|(_, s)| s.live).map(|(i, _)| i as u32)
+        self.slots.0.iter().enumerate().filter(|(_, s)| s.live).map(|(i, _)| i as u32)
     }
 
     /// The player who owns a slot's entity.
@@ -408,16 +398,16 @@ impl World {
     /// Ends the writes since the last seal and encodes what changed. Until [`end_seal`](Self::end_seal) slots of
     /// deleted entities keep their IDs.
     pub fn seal(&mut self, tick: Tick, records: &mut Records) {
-        records.begin(self.slots.slots.len());
+        records.begin(self.slots.0.len());
         for slot in &self.born {
-            let info = &mut self.slots.slots[*slot as usize];
+            let info = &mut self.slots.0[*slot as usize];
             if info.live {
                 info.created = tick;
                 self.stores[info.kind as usize].born(info.row, tick);
             }
         }
-        for store in &mut self.stores {
-            store.seal(tick, &self.slots, records);
+        for (store, entry) in self.stores.iter_mut().zip(self.schema.entries()) {
+            store.seal(tick, &self.slots, entry.wire_index, records);
         }
     }
 
@@ -449,13 +439,13 @@ impl World {
     /// The number by which a slot's kind travels; none where it is hidden.
     #[must_use]
     pub fn wire_kind(&self, slot: u32) -> Option<u8> {
-        self.schema.kinds()[self.info(slot).kind as usize].wire_index()
+        self.entry(slot).wire_index
     }
 
     /// How many fields a slot's kind has.
     #[must_use]
     pub fn fields(&self, slot: u32) -> usize {
-        self.schema.kinds()[self.info(slot).kind as usize].kind().fields.len()
+        self.entry(slot).kind.fields.len()
     }
 
     /// The fields of a slot that changed after a tick.

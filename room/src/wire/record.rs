@@ -35,7 +35,8 @@ impl SentBytes {
         self.0.is_empty()
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Empties it and keeps its memory.
+    pub fn reset(&mut self) {
         self.0.clear();
     }
 

@@ -28,13 +28,7 @@ pub const CHANGES: u8 = 3;
 pub const DIFFERENCES: u8 = 4;
 
 /// Appends what stands before a group of changes.
-pub fn put_changes_head(
-    kind: u8,
-    fields: usize,
-    mask: FieldMask,
-    differences: FieldMask,
-    out: &mut Vec<u8>,
-) {
+pub fn put_changes_head(kind: u8, fields: usize, mask: FieldMask, differences: FieldMask, out: &mut Vec<u8>) {
     out.push(if differences.is_empty() { CHANGES } else { DIFFERENCES });
     out.push(kind);
     mask.put(fields, out);

@@ -1,0 +1,282 @@
+//! What a client holds: the entities it was sent, and what changed in them since the game last looked.
+
+use std::collections::HashMap;
+
+use room::entity::{EntityId, FieldMask, Id, Visible};
+use room::limits;
+use room::schema::Role;
+use room::store::replica::{AnyTable, Table};
+use room::wire::deflate::Inflater;
+use room::wire::record::SentBytes;
+use room::wire::update::{self, Blocks, Part, UpdateHead};
+use room::wire::{DecodeError, Reader, ViewHash};
+use room::{Schema, Tick};
+
+/// An entity that changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<K> {
+    /// Which.
+    pub id: Id<K>,
+    /// The union of the fields of all its changes.
+    pub fields: FieldMask,
+}
+
+/// An update that was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The tick of the room that the replica now shows.
+    pub tick: Tick,
+    /// The newest tick up to which nothing that the replica holds lags behind.
+    pub complete: Tick,
+    /// Whether anything was in it.
+    pub changed: bool,
+}
+
+/// A client's copy of what its player may see. No I/O, no clock.
+///
+/// Parts of an update are kept until the last has come and are then applied together. After an error the
+/// replica holds nothing that can be trusted: [`clear`](Replica::clear) it.
+pub struct Replica {
+    tables: Tables,
+    /// The open update: its head, and the content of its parts, one behind the other.
+    head: Option<UpdateHead>,
+    content: Vec<u8>,
+    /// Where each part's content ends.
+    ends: Vec<usize>,
+    inflater: Inflater,
+    tick: Tick,
+    complete: Tick,
+    record: Option<Vec<u8>>,
+}
+
+struct Tables {
+    by_wire_kind: Vec<Box<dyn AnyTable>>,
+    kinds: HashMap<EntityId, u8, ahash::RandomState>,
+    private: Option<u8>,
+    private_id: Option<EntityId>,
+}
+
+impl Replica {
+    /// An empty replica.
+    #[must_use]
+    pub fn new(schema: &Schema) -> Replica {
+        let visible = schema.entries().iter().filter(|entry| entry.wire_index.is_some());
+        let made = visible.clone().filter_map(|entry| Some((entry.make.as_ref()?.table?)()));
+        let private = visible.clone().find(|entry| entry.role == Role::Private);
+        Replica {
+            tables: Tables {
+                by_wire_kind: made.collect(),
+                kinds: HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4)),
+                private: private.and_then(|entry| entry.wire_index),
+                private_id: None,
+            },
+            head: None,
+            content: Vec::new(),
+            ends: Vec::new(),
+            inflater: Inflater::new(),
+            tick: Tick::ZERO,
+            complete: Tick::ZERO,
+            record: None,
+        }
+    }
+
+    /// Keeps every inflated byte, for tests that look for what should not be there.
+    pub fn record(&mut self) {
+        self.record.get_or_insert_default();
+    }
+
+    /// Every plain byte of updates since [`record`](Self::record).
+    #[must_use]
+    pub fn recorded(&self) -> &[u8] {
+        self.record.as_deref().unwrap_or_default()
+    }
+
+    /// Takes a part message behind its tag. The last part of an update applies it.
+    pub fn handle_part(&mut self, bytes: &[u8]) -> Result<Option<Applied>, DecodeError> {
+        let part = Part::decode(bytes)?;
+        match (part.head, self.head) {
+            (Some(head), None) if head.tick > self.tick || self.tick == Tick::ZERO => self.head = Some(head),
+            (None, Some(_)) => {}
+            _ => return Err(DecodeError::Order),
+        }
+        let before = self.content.len();
+        if let Some((plain, packed)) = part.deflated {
+            self.inflater.inflate(packed, plain, &mut self.content)?;
+        }
+        self.content.extend_from_slice(part.plain);
+        if let Some(record) = &mut self.record {
+            record.extend_from_slice(&self.content[before..]);
+        }
+        if self.content.len() > limits::REPLICA_UPDATE {
+            return Err(DecodeError::TooLong);
+        }
+        self.ends.push(self.content.len());
+        if part.last { self.apply().map(Some) } else { Ok(None) }
+    }
+
+    fn apply(&mut self) -> Result<Applied, DecodeError> {
+        let head = self.head.take().ok_or(DecodeError::Order)?;
+        let mut from = 0;
+        for end in self.ends.drain(..) {
+            update::read_blocks(&self.content[from..end], &mut self.tables)?;
+            from = end;
+        }
+        let changed = from > 0;
+        self.content.clear();
+        if head.hash.is_some_and(|hash| hash != self.hash()) {
+            return Err(DecodeError::Hash);
+        }
+        (self.tick, self.complete) = (head.tick, head.complete);
+        Ok(Applied { tick: head.tick, complete: head.complete, changed })
+    }
+
+    /// Drops everything; what was here is reported as left.
+    pub fn clear(&mut self) {
+        for table in &mut self.tables.by_wire_kind {
+            table.leave_all();
+        }
+        self.tables.kinds.clear();
+        self.tables.private_id = None;
+        self.discard_update();
+        (self.tick, self.complete) = (Tick::ZERO, Tick::ZERO);
+    }
+
+    /// Drops the parts of an update that the link broke off.
+    pub fn discard_update(&mut self) {
+        self.head = None;
+        self.content.clear();
+        self.ends.clear();
+    }
+
+    /// Forgets what entered, changed and left: the game has looked.
+    pub fn forget_report(&mut self) {
+        for table in &mut self.tables.by_wire_kind {
+            table.forget_report();
+        }
+    }
+
+    /// A hash of all that is held, as the room makes it.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let mut all: Vec<(EntityId, u8)> = self.tables.kinds.iter().map(|(id, kind)| (*id, *kind)).collect();
+        all.sort_unstable();
+        let mut hash = ViewHash::new();
+        let mut whole = SentBytes::default();
+        for (id, kind) in all {
+            whole.reset();
+            self.tables.by_wire_kind[kind as usize].put_whole(id, &mut whole);
+            hash.add(id, whole.as_slice());
+        }
+        hash.finish()
+    }
+
+    /// The tick of the last update applied.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// The newest tick up to which nothing that is held lags behind.
+    #[must_use]
+    pub fn complete(&self) -> Tick {
+        self.complete
+    }
+
+    /// How many entities are held, state and private state included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tables.kinds.len()
+    }
+
+    /// Whether nothing is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables.kinds.is_empty()
+    }
+
+    fn table<K: Visible>(&self) -> Option<&Table<K>> {
+        self.tables.by_wire_kind.iter().find_map(|table| table.as_any().downcast_ref())
+    }
+
+    /// An entity.
+    #[must_use]
+    pub fn get<K: Visible>(&self, id: Id<K>) -> Option<&K> {
+        self.table::<K>()?.get(id.entity())
+    }
+
+    /// All entities of a kind in ID order.
+    pub fn all<K: Visible>(&self) -> impl DoubleEndedIterator<Item = (Id<K>, &K)> + '_ {
+        self.table::<K>().into_iter().flat_map(Table::all).map(|(id, entity)| (Id::assume(id), entity))
+    }
+
+    /// The room's state, once it has come.
+    #[must_use]
+    pub fn state<K: Visible>(&self) -> Option<&K> {
+        self.table::<K>()?.get(EntityId::STATE)
+    }
+
+    /// The player's own private state, once it has come.
+    #[must_use]
+    pub fn private<K: Visible>(&self) -> Option<&K> {
+        self.table::<K>()?.get(self.tables.private_id?)
+    }
+
+    /// Entities that entered since the game last looked, and are still here.
+    pub fn entered<K: Visible>(&self) -> impl Iterator<Item = (Id<K>, &K)> + '_ {
+        self.table::<K>().into_iter().flat_map(Table::entered).map(|(id, entity)| (Id::assume(id), entity))
+    }
+
+    /// Entities that were here and changed since the game last looked.
+    pub fn changed<K: Visible>(&self) -> impl Iterator<Item = Change<K>> + '_ {
+        let changed = self.table::<K>().into_iter().flat_map(Table::changed);
+        changed.map(|(id, fields)| Change { id: Id::assume(id), fields })
+    }
+
+    /// Entities that were here and left since the game last looked.
+    pub fn left<K: Visible>(&self) -> impl Iterator<Item = Id<K>> + '_ {
+        self.table::<K>().into_iter().flat_map(Table::left).map(Id::assume)
+    }
+}
+
+impl Tables {
+    fn table(&mut self, kind: u8) -> Result<&mut Box<dyn AnyTable>, DecodeError> {
+        self.by_wire_kind.get_mut(kind as usize).ok_or(DecodeError::Unknown)
+    }
+}
+
+impl Blocks for Tables {
+    fn leave(&mut self, id: EntityId) -> Result<(), DecodeError> {
+        let kind = self.kinds.remove(&id).ok_or(DecodeError::Unknown)?;
+        self.table(kind)?.leave(id);
+        if self.private_id == Some(id) {
+            self.private_id = None;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, kind: u8, id: EntityId, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        self.table(kind)?.enter(id, r)?;
+        if self.kinds.insert(id, kind).is_some() {
+            return Err(DecodeError::Unknown);
+        }
+        if self.private == Some(kind) {
+            self.private_id = Some(id);
+        }
+        Ok(())
+    }
+
+    fn fields(&self, kind: u8) -> Result<usize, DecodeError> {
+        self.by_wire_kind.get(kind as usize).map(|table| table.fields()).ok_or(DecodeError::Unknown)
+    }
+
+    fn change(
+        &mut self,
+        kind: u8,
+        id: EntityId,
+        mask: FieldMask,
+        differences: FieldMask,
+        r: &mut Reader<'_>,
+    ) -> Result<(), DecodeError> {
+        self.table(kind)?.change(id, mask, differences, r)
+    }
+}

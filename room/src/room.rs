@@ -1,0 +1,352 @@
+//! A room as game code meets it: entities, connections, messages.
+
+pub mod game;
+pub mod interest;
+mod lens;
+pub mod log;
+mod outgoing;
+pub mod runtime;
+
+use std::collections::BTreeMap;
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::SeedableRng;
+use serde::Serialize;
+
+pub use game::{Game, LeaveReason, Peer, Refused};
+pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
+pub use outgoing::SendError;
+
+use crate::entity::{Entity, EntityId, Id, PlayerId, Visible};
+use crate::sync::Views;
+use crate::sync::update::Stats;
+pub use crate::sync::world::CreateError;
+use crate::sync::world::World;
+use crate::tick::Tick;
+use crate::wire::record::StoredRecord;
+use outgoing::{Events, Target};
+
+/// The number of a connection: chosen by whoever drives the room, unique in it, never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// A connection that has joined.
+#[derive(Debug)]
+pub struct Connection<G: Game> {
+    id: ConnectionId,
+    player: PlayerId,
+    name: String,
+    account: Option<String>,
+    /// The game's scratch data.
+    pub scratch: G::Scratch,
+}
+
+impl<G: Game> Connection<G> {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// The player who plays over it.
+    #[must_use]
+    pub fn player(&self) -> PlayerId {
+        self.player
+    }
+
+    /// The display name that the client gave; for display only.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The account that authentication returned.
+    #[must_use]
+    pub fn account(&self) -> Option<&str> {
+        self.account.as_deref()
+    }
+
+    /// Player and connection.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        Peer { player: self.player, conn: self.id }
+    }
+}
+
+/// A room's entities, connections and messages: what a game's hooks work on.
+pub struct Room<G: Game> {
+    tick: Tick,
+    tick_rate: u32,
+    send_every: u32,
+    world: World,
+    /// By the numbers of their views.
+    connections: Vec<Option<Connection<G>>>,
+    by_id: BTreeMap<ConnectionId, u32>,
+    rng: ChaCha12Rng,
+    events: Events,
+    kicks: Vec<(PlayerId, String)>,
+    // Invariant: there, but for the moment of a seal, when the interest looks at the room.
+    views: Option<Box<Views>>,
+}
+
+impl<G: Game> Room<G> {
+    fn new(world: World, views: Views, tick_rate: u32, send_every: u32, seed: [u8; 32]) -> Self {
+        Room {
+            tick: Tick::ZERO,
+            tick_rate,
+            send_every,
+            world,
+            connections: Vec::new(),
+            by_id: BTreeMap::new(),
+            rng: ChaCha12Rng::from_seed(seed),
+            events: Events::default(),
+            kicks: Vec::new(),
+            views: Some(Box::new(views)),
+        }
+    }
+
+    /// The tick that runs; in `on_create` the one before the first.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// Ticks a second.
+    #[must_use]
+    pub fn tick_rate(&self) -> u32 {
+        self.tick_rate
+    }
+
+    /// Ticks from one send to the next.
+    #[must_use]
+    pub fn send_every(&self) -> u32 {
+        self.send_every
+    }
+
+    /// Seconds that one tick stands for.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        1.0 / f64::from(self.tick_rate)
+    }
+
+    /// The room's random numbers: one seed, one run. For the game's chances, not for secrets.
+    pub fn rng(&mut self) -> &mut ChaCha12Rng {
+        &mut self.rng
+    }
+
+    /// Creates an entity under the next automatic ID, or a random one if its kind says so.
+    pub fn create<K: Entity>(&mut self, entity: K) -> Result<Id<K>, CreateError> {
+        self.world.create(entity)
+    }
+
+    /// Creates an entity under an ID from 2 to 2^52 that room and clients can work out, such as a chunk's from
+    /// its coordinates. The ID of a deleted entity is free at once.
+    pub fn create_with_id<K: Entity>(&mut self, id: u64, entity: K) -> Result<Id<K>, CreateError> {
+        self.world.create_with_id(id, entity)
+    }
+
+    /// Deletes an entity; returns whether there was one. The room's state and private states stay.
+    pub fn delete(&mut self, id: impl Into<EntityId>) -> bool {
+        self.world.delete(id.into())
+    }
+
+    /// An entity. One look-up; an ID of another kind gives `None`.
+    #[must_use]
+    pub fn get<K: Entity>(&self, id: Id<K>) -> Option<&K> {
+        self.world.get(id.entity())
+    }
+
+    /// An entity, to write.
+    pub fn get_mut<K: Entity>(&mut self, id: Id<K>) -> Option<K::Writer<'_>> {
+        self.world.get_mut::<K>(id.entity())
+    }
+
+    /// The typed ID of an entity, if it lives and is of kind `K`.
+    #[must_use]
+    pub fn id<K: Entity>(&self, id: EntityId) -> Option<Id<K>> {
+        self.world.get::<K>(id).map(|_| Id::assume(id))
+    }
+
+    /// Whether an entity lives.
+    #[must_use]
+    pub fn contains(&self, id: impl Into<EntityId>) -> bool {
+        self.world.slot(id.into()).is_some()
+    }
+
+    /// All entities of a kind in ID order.
+    pub fn all<K: Entity>(&self) -> impl DoubleEndedIterator<Item = (Id<K>, &K)> + '_ {
+        self.world.all()
+    }
+
+    /// How many entities of a kind there are.
+    #[must_use]
+    pub fn count<K: Entity>(&self) -> usize {
+        self.world.count::<K>()
+    }
+
+    /// How many entities there are, of all kinds.
+    #[must_use]
+    pub fn entities(&self) -> usize {
+        self.world.len()
+    }
+
+    /// The room's state.
+    ///
+    /// # Panics
+    /// If the schema's state kind is not `K`.
+    #[must_use]
+    pub fn state<K: Visible>(&self) -> &K {
+        let state = self.world.state().and_then(|slot| self.world.at(slot));
+        state.unwrap_or_else(|| no_state::<K>())
+    }
+
+    /// The room's state, to write.
+    ///
+    /// # Panics
+    /// If the schema's state kind is not `K`.
+    pub fn state_mut<K: Visible>(&mut self) -> K::Writer<'_> {
+        let slot = self.world.state();
+        slot.and_then(|slot| self.world.at_mut::<K>(slot)).unwrap_or_else(|| no_state::<K>())
+    }
+
+    /// A player's private state; `None` where the player has none.
+    #[must_use]
+    pub fn private<K: Visible>(&self, player: PlayerId) -> Option<&K> {
+        self.world.at(self.world.private(player)?)
+    }
+
+    /// A player's private state, to write.
+    pub fn private_mut<K: Visible>(&mut self, player: PlayerId) -> Option<K::Writer<'_>> {
+        let slot = self.world.private(player)?;
+        self.world.at_mut::<K>(slot)
+    }
+
+    /// A player's private state, to write, created from its default where there is none yet. `None` where the
+    /// schema's private kind is not `K`.
+    pub fn create_private<K: Visible>(&mut self, player: PlayerId) -> Option<K::Writer<'_>> {
+        let slot = self.world.ensure_private(player)?;
+        self.world.at_mut::<K>(slot)
+    }
+
+    /// Players who have private state, in order.
+    pub fn private_players(&self) -> impl Iterator<Item = PlayerId> + '_ {
+        self.world.private_players()
+    }
+
+    /// An entity of any kind, hidden ones too, as whole values: for inspection.
+    #[must_use]
+    pub fn stored(&self, id: impl Into<EntityId>) -> Option<StoredRecord> {
+        self.world.stored(id.into())
+    }
+
+    /// Asks an entity's keys again at the next send: for keys that depend on more than the entity.
+    pub fn rekey(&mut self, id: impl Into<EntityId>) {
+        self.world.rekey(id.into());
+    }
+
+    /// Connections that have joined, in the order of their numbers.
+    pub fn connections(&self) -> impl Iterator<Item = &Connection<G>> + '_ {
+        self.by_id.values().filter_map(|viewer| self.at(*viewer))
+    }
+
+    /// A connection.
+    #[must_use]
+    pub fn connection(&self, conn: ConnectionId) -> Option<&Connection<G>> {
+        self.at(*self.by_id.get(&conn)?)
+    }
+
+    /// A connection, to change its scratch data.
+    pub fn connection_mut(&mut self, conn: ConnectionId) -> Option<&mut Connection<G>> {
+        let viewer = *self.by_id.get(&conn)?;
+        self.connections[viewer as usize].as_mut()
+    }
+
+    /// How many connections have joined.
+    #[must_use]
+    pub fn players(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Sends an event to one connection. It leaves at the next send, behind that connection's update.
+    pub fn send<E: Serialize + ?Sized>(&mut self, conn: ConnectionId, event: &E) -> Result<(), SendError> {
+        self.events.push(Target::Connection(conn), event)
+    }
+
+    /// Sends an event to a player.
+    pub fn send_player<E: Serialize + ?Sized>(
+        &mut self,
+        player: PlayerId,
+        event: &E,
+    ) -> Result<(), SendError> {
+        self.events.push(Target::Player(player), event)
+    }
+
+    /// Sends an event to everyone. It is encoded once.
+    pub fn broadcast<E: Serialize + ?Sized>(&mut self, event: &E) -> Result<(), SendError> {
+        self.events.push(Target::Everyone, event)
+    }
+
+    /// Sends an event to everyone who sees an entity: who was sent its enter, up to the update that the event
+    /// stands behind. If the entity is deleted before the next send, to those who saw it until then.
+    pub fn send_seeing<E: Serialize + ?Sized>(
+        &mut self,
+        id: impl Into<EntityId>,
+        event: &E,
+    ) -> Result<(), SendError> {
+        let id = id.into();
+        let slot = self.world.slot(id).ok_or(SendError::NoEntity { id })?;
+        self.events.push(Target::Seeing(slot), event)
+    }
+
+    /// Sends an event to everyone who subscribes to a key, in any part of the interest.
+    pub fn send_key<E: Serialize + ?Sized>(
+        &mut self,
+        key: impl Into<Key>,
+        event: &E,
+    ) -> Result<(), SendError> {
+        self.events.push(Target::Key(key.into()), event)
+    }
+
+    /// Removes a player after this tick: `on_leave` runs, the connection closes with 4013 and the message, of
+    /// which the client gets the first 123 bytes, and stays away.
+    pub fn kick(&mut self, player: PlayerId, message: impl Into<String>) {
+        self.kicks.push((player, message.into()));
+    }
+
+    /// What the room has sent, counted since it began.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.views.as_ref().map(|views| *views.stats()).unwrap_or_default()
+    }
+
+    /// Whether a connection was sent an entity and holds it.
+    #[must_use]
+    pub fn was_sent(&self, conn: ConnectionId, id: impl Into<EntityId>) -> bool {
+        let viewer = self.by_id.get(&conn).and_then(|viewer| self.views.as_ref()?.viewer(*viewer));
+        viewer.zip(self.world.slot(id.into())).is_some_and(|(viewer, slot)| viewer.knows(slot))
+    }
+
+    /// Whether every update that is due was sent to a connection and acknowledged, nothing held back.
+    #[must_use]
+    pub fn is_drained(&self, conn: ConnectionId) -> bool {
+        let viewer = self.by_id.get(&conn).and_then(|viewer| self.views.as_ref()?.viewer(*viewer));
+        viewer.is_some_and(|viewer| viewer.is_drained())
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The connection of a view.
+    pub(crate) fn at(&self, viewer: u32) -> Option<&Connection<G>> {
+        self.connections.get(viewer as usize)?.as_ref()
+    }
+
+    fn views_mut(&mut self) -> &mut Views {
+        self.views.as_mut().expect("views are away only while the interest looks at the room")
+    }
+}
+
+fn no_state<K: Entity>() -> ! {
+    panic!("the schema's state kind is not {}: add `.state::<…>()` to it", K::KIND.name)
+}

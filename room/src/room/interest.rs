@@ -1,0 +1,483 @@
+//! Interest as games write it: grids, keys, combinations, limits.
+
+use std::fmt;
+
+use super::{Connection, Game, Room};
+use crate::entity::{Entity, EntityId, PlayerId, Visible};
+pub use crate::sync::interest::Place;
+use crate::sync::interest::{Reach, Shape};
+pub use crate::sync::keys::{CellKey, Key, Keys};
+use crate::sync::world::World;
+
+/// A room to look at: reads through `Deref` to [`Room`], and the game's own fields.
+pub struct RoomRef<'a, G: Game> {
+    /// The game.
+    pub game: &'a G,
+    pub(crate) room: &'a Room<G>,
+}
+
+impl<G: Game> Clone for RoomRef<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G: Game> Copy for RoomRef<'_, G> {}
+
+impl<G: Game> std::ops::Deref for RoomRef<'_, G> {
+    type Target = Room<G>;
+    fn deref(&self) -> &Room<G> {
+        self.room
+    }
+}
+
+/// An entity to look at, of any visible kind.
+#[derive(Clone, Copy)]
+pub struct EntityRef<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) slot: u32,
+}
+
+impl<'a> EntityRef<'a> {
+    /// Its ID.
+    #[must_use]
+    pub fn id(&self) -> EntityId {
+        self.world.info(self.slot).id
+    }
+
+    /// The entity, if it is of kind `K`.
+    #[must_use]
+    pub fn get<K: Entity>(&self) -> Option<&'a K> {
+        self.world.at(self.slot)
+    }
+
+    /// Whether it is of kind `K`.
+    #[must_use]
+    pub fn is<K: Entity>(&self) -> bool {
+        self.world.is::<K>(self.slot)
+    }
+
+    /// The player who owns it.
+    #[must_use]
+    pub fn owner(&self) -> Option<PlayerId> {
+        self.world.owner(self.slot)
+    }
+
+    /// The name of its kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.world.kind_name(self.slot)
+    }
+}
+
+impl fmt::Debug for EntityRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.id())
+    }
+}
+
+/// Interest by the game's own keys: an entity is visible to a connection that subscribes to one of its keys.
+pub trait Interest<G: Game>: Send + Sync + 'static {
+    /// Keys of an entity. Called when it is created, when it changed, and after
+    /// [`Room::rekey`](super::Room::rekey).
+    fn keys(&self, room: RoomRef<'_, G>, entity: EntityRef<'_>, keys: &mut Keys);
+    /// Keys that a connection subscribes to. Called for every connection at every send.
+    fn subscriptions(&self, room: RoomRef<'_, G>, conn: &Connection<G>, keys: &mut Keys);
+}
+
+type Sees<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> bool + Send + Sync>;
+type Priority<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync>;
+type PlaceOf = Box<dyn Fn(EntityRef<'_>) -> Option<Option<Coordinates>> + Send + Sync>;
+type Around<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>) -> Option<Coordinates> + Send + Sync>;
+
+pub(crate) enum Source<G: Game> {
+    Everything,
+    Keys(Box<dyn Interest<G>>),
+    Grid { shape: Shape, axes: Axes, places: Vec<(&'static str, PlaceOf)>, around: Option<Around<G>> },
+}
+
+impl<G: Game> Source<G> {
+    /// Where a grid places an entity.
+    pub(crate) fn place(&self, entity: EntityRef<'_>) -> Place {
+        let Source::Grid { places, axes, .. } = self else { return Place::Nowhere };
+        let placed =
+            places.iter().find(|(kind, _)| *kind == entity.kind()).and_then(|(_, place)| place(entity));
+        match placed {
+            None => Place::Nowhere,
+            Some(None) => Place::Everywhere,
+            Some(Some(at)) => Place::At(at.on(*axes)),
+        }
+    }
+
+    /// Where a connection stands in a grid.
+    pub(crate) fn around(&self, room: RoomRef<'_, G>, conn: &Connection<G>) -> Option<[f64; 3]> {
+        let Source::Grid { around: Some(around), axes, .. } = self else { return None };
+        Some(around(room, conn)?.on(*axes))
+    }
+}
+
+/// A part of an interest: a grid, keys of the game's own, or everything.
+pub struct Part<G: Game> {
+    pub(crate) source: Source<G>,
+    pub(crate) sees: Option<Sees<G>>,
+}
+
+impl<G: Game> Part<G> {
+    fn new(source: Source<G>) -> Part<G> {
+        Part { source, sees: None }
+    }
+
+    /// Narrows what this part shows: asked at every send for every pair of entity and connection that the part
+    /// would show. Several narrow together.
+    #[must_use]
+    pub fn sees(
+        mut self,
+        sees: impl Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> bool + Send + Sync + 'static,
+    ) -> Part<G> {
+        self.sees = Some(match self.sees.take() {
+            Some(before) => {
+                Box::new(move |room, conn, entity| before(room, conn, entity) && sees(room, conn, entity))
+            }
+            None => Box::new(sees),
+        });
+        self
+    }
+
+    /// Cuts the view; see [`Visibility::limit`].
+    #[must_use]
+    pub fn limit(
+        self,
+        most: usize,
+        priority: impl Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync + 'static,
+    ) -> Visibility<G> {
+        Visibility::from(self).limit(most, priority)
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        match &self.source {
+            Source::Grid { shape, .. } => *shape,
+            Source::Everything | Source::Keys(_) => Shape::Keys,
+        }
+    }
+
+    /// Whether it can show entities of a kind.
+    pub(crate) fn can_show(&self, kind: &str) -> bool {
+        match &self.source {
+            Source::Grid { places, .. } => places.iter().any(|(name, _)| *name == kind),
+            Source::Everything | Source::Keys(_) => true,
+        }
+    }
+}
+
+/// Keys of the game's own as a part.
+pub fn custom<G: Game>(interest: impl Interest<G>) -> Part<G> {
+    Part::new(Source::Keys(Box::new(interest)))
+}
+
+/// Who sees what in a room: one or more parts, of which one alone is enough to show an entity, and maybe a
+/// limit.
+pub struct Visibility<G: Game> {
+    pub(crate) parts: Vec<Part<G>>,
+    pub(crate) limit: Option<(usize, bool, Priority<G>)>,
+}
+
+impl<G: Game> Visibility<G> {
+    /// Everyone sees everything but hidden kinds and others' private state.
+    #[must_use]
+    pub fn everything() -> Visibility<G> {
+        Part::new(Source::Everything).into()
+    }
+
+    /// Of what is visible, keeps the `most` entities of the highest priority, and those already in view up to a
+    /// tenth more, so that one on the edge does not flicker. Room state, private state and the entities a
+    /// player owns do not count and are always kept. Ties break by ID; NaN ranks last. The priority is asked at
+    /// every send for every candidate.
+    #[must_use]
+    pub fn limit(
+        mut self,
+        most: usize,
+        priority: impl Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync + 'static,
+    ) -> Visibility<G> {
+        self.limit = Some((most, false, Box::new(priority)));
+        self
+    }
+
+    /// Asks the limit's priority of new candidates and changed entities alone. For priorities that do not
+    /// depend on where the connection is.
+    #[must_use]
+    pub fn on_change(mut self) -> Visibility<G> {
+        if let Some((_, on_change, _)) = &mut self.limit {
+            *on_change = true;
+        }
+        self
+    }
+}
+
+impl<G: Game> From<Part<G>> for Visibility<G> {
+    fn from(part: Part<G>) -> Visibility<G> {
+        Visibility { parts: vec![part], limit: None }
+    }
+}
+
+impl<G: Game> From<Grid<G>> for Visibility<G> {
+    fn from(grid: Grid<G>) -> Visibility<G> {
+        Part::from(grid).into()
+    }
+}
+
+/// A tuple of parts.
+pub trait Parts<G: Game> {
+    /// The parts in order.
+    fn into_parts(self) -> Vec<Part<G>>;
+}
+
+macro_rules! tuples {
+    ($(($($name:ident),+))*) => { $(
+        impl<G: Game, $($name: Into<Part<G>>),+> Parts<G> for ($($name,)+) {
+            #[allow(non_snake_case)]
+            fn into_parts(self) -> Vec<Part<G>> {
+                let ($($name,)+) = self;
+                vec![$($name.into()),+]
+            }
+        }
+    )* };
+}
+
+tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) (A, B, C, D, E, F, H) (A, B, C, D, E, F, H, I) }
+
+impl<G: Game> Parts<G> for Vec<Part<G>> {
+    fn into_parts(self) -> Vec<Part<G>> {
+        self
+    }
+}
+
+/// Several parts: an entity is visible when one of them alone would show it. Parts keep their keys apart.
+pub fn combine<G: Game>(parts: impl Parts<G>) -> Visibility<G> {
+    Visibility { parts: parts.into_parts(), limit: None }
+}
+
+/// The axes of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axes {
+    /// The first two coordinates.
+    Xy,
+    /// The first and the third.
+    Xz,
+    /// All three.
+    Xyz,
+}
+
+/// A grid of square or cubic cells; see [`grid`].
+pub struct Grid<G: Game> {
+    cell: f64,
+    axes: Axes,
+    prefix: u64,
+    reach: Reach,
+    release: Option<f64>,
+    places: Vec<(&'static str, PlaceOf)>,
+    around: Option<Around<G>>,
+}
+
+/// A grid of cells with edges of `cell_size`. Say which kinds it places ([`Grid::kind`]), where each connection
+/// stands ([`Grid::around`]), and how far it sees ([`Grid::range`] or [`Grid::radius`]; one cell around its own
+/// if neither is said).
+///
+/// # Panics
+/// If the size is not a positive finite number.
+pub fn grid<G: Game>(cell_size: f64) -> Grid<G> {
+    assert!(cell_size.is_finite() && cell_size > 0.0, "a grid's cell size must be positive, not {cell_size}");
+    Grid {
+        cell: cell_size,
+        axes: Axes::Xyz,
+        prefix: 0,
+        reach: Reach::Radius(1, 1),
+        release: None,
+        places: Vec::new(),
+        around: None,
+    }
+}
+
+impl<G: Game> Grid<G> {
+    /// The axes in use; all three if not said. Others do not count for cells and distances.
+    #[must_use]
+    pub fn dims(mut self, axes: Axes) -> Self {
+        self.axes = axes;
+        self
+    }
+
+    /// Places a kind. The function returns coordinates, or an option of them: `None` shows the entity to every
+    /// connection. Coordinates that are not finite place it nowhere.
+    #[must_use]
+    pub fn kind<K: Visible, P: Point>(mut self, place: impl Fn(&K) -> P + Send + Sync + 'static) -> Self {
+        self.places
+            .push((K::KIND.name, Box::new(move |entity| Some(place(entity.get::<K>()?).coordinates()))));
+        self
+    }
+
+    /// Where a connection stands. While it is `None` the connection sees only what is placed everywhere.
+    #[must_use]
+    pub fn around<P: Point>(
+        mut self,
+        around: impl Fn(RoomRef<'_, G>, &Connection<G>) -> P + Send + Sync + 'static,
+    ) -> Self {
+        self.around = Some(Box::new(move |room, conn| around(room, conn).coordinates()));
+        self
+    }
+
+    /// Keeps the cells of this grid apart from those of others where the game's own code uses
+    /// [`cell_key`](Self::cell_key).
+    #[must_use]
+    pub fn prefix(mut self, prefix: u64) -> Self {
+        self.prefix = prefix;
+        self
+    }
+
+    /// Sees what is within this straight-line distance: exactly, wherever in its cell.
+    ///
+    /// # Panics
+    /// If it is negative or not finite.
+    #[must_use]
+    pub fn range(mut self, units: f64) -> Self {
+        assert!((0.0..1e150).contains(&units), "a grid's range must be a distance, not {units}");
+        self.reach = Reach::Range(units, units);
+        self
+    }
+
+    /// Sees its own cell and every cell within so many on each axis, whole.
+    #[must_use]
+    pub fn radius(mut self, cells: u16) -> Self {
+        self.reach = Reach::Radius(cells, cells);
+        self
+    }
+
+    /// What is in view stays up to this distance (with a radius: so many cells), so that what moves along the
+    /// edge does not flicker.
+    ///
+    /// # Panics
+    /// When the interest is put together, if it is less than the range or radius.
+    #[must_use]
+    pub fn release(mut self, units: f64) -> Self {
+        self.release = Some(units);
+        self
+    }
+
+    /// The grid's own key of a cell, for keys of the game's own.
+    #[must_use]
+    pub fn cell_key(&self, cell: [i64; 3]) -> Key {
+        Key::from(CellKey { prefix: self.prefix, cell })
+    }
+
+    /// Narrows what the grid shows; see [`Part::sees`].
+    #[must_use]
+    pub fn sees(
+        self,
+        sees: impl Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> bool + Send + Sync + 'static,
+    ) -> Part<G> {
+        Part::from(self).sees(sees)
+    }
+
+    /// Cuts the view; see [`Visibility::limit`].
+    #[must_use]
+    pub fn limit(
+        self,
+        most: usize,
+        priority: impl Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync + 'static,
+    ) -> Visibility<G> {
+        Visibility::from(self).limit(most, priority)
+    }
+}
+
+impl<G: Game> From<Grid<G>> for Part<G> {
+    fn from(grid: Grid<G>) -> Part<G> {
+        let Grid { cell, axes, prefix, reach, release, places, around } = grid;
+        let reach = match (reach, release) {
+            (reach, None) => reach,
+            (Reach::Range(r, _), Some(units)) => {
+                assert!(
+                    (r..1e150).contains(&units),
+                    "the release {units} must not be less than the range {r}"
+                );
+                Reach::Range(r, units)
+            }
+            (Reach::Radius(r, _), Some(units)) => {
+                let cells = units as u16;
+                assert!(cells >= r, "the release {units} must not be less than the radius {r}");
+                Reach::Radius(r, cells)
+            }
+        };
+        let used = match axes {
+            Axes::Xy => [true, true, false],
+            Axes::Xz => [true, false, true],
+            Axes::Xyz => [true; 3],
+        };
+        Part::new(Source::Grid {
+            shape: Shape::Grid { cell, axes: used, prefix, reach },
+            axes,
+            places,
+            around,
+        })
+    }
+}
+
+/// Two or three numbers. Two go to a grid's first two axes in use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coordinates {
+    at: [f64; 3],
+    flat: bool,
+}
+
+impl Coordinates {
+    fn on(self, axes: Axes) -> [f64; 3] {
+        match self.at {
+            [a, b, _] if self.flat && axes == Axes::Xz => [a, 0.0, b],
+            at => at,
+        }
+    }
+}
+
+/// What places an entity or a connection: two or three numbers, or an option of them.
+pub trait Point {
+    /// The coordinates; none where there are none.
+    fn coordinates(self) -> Option<Coordinates>;
+}
+
+impl<P: Point> Point for Option<P> {
+    fn coordinates(self) -> Option<Coordinates> {
+        self?.coordinates()
+    }
+}
+
+macro_rules! points {
+    ($($ty:ty),*) => { $(
+        impl Point for [$ty; 2] {
+            fn coordinates(self) -> Option<Coordinates> {
+                let [a, b] = self.map(|v| v as f64);
+                Some(Coordinates { at: [a, b, 0.0], flat: true })
+            }
+        }
+        impl Point for [$ty; 3] {
+            fn coordinates(self) -> Option<Coordinates> {
+                Some(Coordinates { at: self.map(|v| v as f64), flat: false })
+            }
+        }
+    )* };
+}
+
+points!(f32, f64, i16, i32, i64, u16, u32);
+
+#[cfg(feature = "glam")]
+mod glam_points {
+    use super::{Coordinates, Point};
+
+    impl Point for glam::Vec2 {
+        fn coordinates(self) -> Option<Coordinates> {
+            self.to_array().coordinates()
+        }
+    }
+
+    impl Point for glam::Vec3 {
+        fn coordinates(self) -> Option<Coordinates> {
+            self.to_array().coordinates()
+        }
+    }
+}

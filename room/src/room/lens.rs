@@ -1,0 +1,103 @@
+//! The game's interest as the sync core asks it. A panic in the game's code fails closed.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::interest::{EntityRef, Place, RoomRef, Source, Visibility};
+use super::{Connection, Game, Room};
+use crate::sync::interest::{Lens, Notes};
+use crate::sync::keys::Keys;
+
+/// A room, its game and its interest at one seal.
+pub(crate) struct RoomLens<'a, G: Game> {
+    pub(crate) game: &'a G,
+    pub(crate) room: &'a Room<G>,
+    pub(crate) interest: &'a Visibility<G>,
+    pub(crate) notes: RefCell<Notes>,
+}
+
+impl<G: Game> RoomLens<'_, G> {
+    fn room(&self) -> RoomRef<'_, G> {
+        RoomRef { game: self.game, room: self.room }
+    }
+
+    fn entity(&self, slot: u32) -> EntityRef<'_> {
+        EntityRef { world: self.room.world(), slot }
+    }
+
+    /// The parts of the game's interest stand behind the library's own.
+    fn source(&self, part: usize) -> &Source<G> {
+        &self.interest.parts[part - 1].source
+    }
+
+    /// Runs the game's code; where it panics, the answer is the one that shows nothing.
+    #[inline]
+    fn closed<R>(&self, closed: R, ask: impl FnOnce() -> R) -> R {
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
+            self.notes.borrow_mut().panics += 1;
+            closed
+        })
+    }
+
+    fn connection(&self, viewer: u32) -> Option<&Connection<G>> {
+        self.room.at(viewer)
+    }
+}
+
+impl<G: Game> Lens for RoomLens<'_, G> {
+    fn place(&self, part: usize, slot: u32) -> Place {
+        self.closed(Place::Nowhere, || self.source(part).place(self.entity(slot)))
+    }
+
+    fn keys(&self, part: usize, slot: u32, keys: &mut Keys) {
+        match self.source(part) {
+            Source::Everything => keys.everywhere(),
+            Source::Grid { .. } => {}
+            Source::Keys(interest) => {
+                let asked = self.closed(false, || {
+                    interest.keys(self.room(), self.entity(slot), keys);
+                    true
+                });
+                if !asked {
+                    keys.close();
+                }
+            }
+        }
+    }
+
+    fn around(&self, part: usize, viewer: u32) -> Option<[f64; 3]> {
+        let conn = self.connection(viewer)?;
+        self.closed(None, || self.source(part).around(self.room(), conn))
+    }
+
+    fn subscriptions(&self, part: usize, viewer: u32, keys: &mut Keys) {
+        let (Source::Keys(interest), Some(conn)) = (self.source(part), self.connection(viewer)) else {
+            return;
+        };
+        let asked = self.closed(false, || {
+            interest.subscriptions(self.room(), conn, keys);
+            true
+        });
+        if !asked {
+            keys.close();
+        }
+    }
+
+    fn sees(&self, part: usize, viewer: u32, slot: u32) -> bool {
+        let (Some(sees), Some(conn)) = (&self.interest.parts[part - 1].sees, self.connection(viewer)) else {
+            return true;
+        };
+        self.closed(false, || sees(self.room(), conn, self.entity(slot)))
+    }
+
+    fn priority(&self, viewer: u32, slot: u32) -> f64 {
+        let (Some((_, _, priority)), Some(conn)) = (&self.interest.limit, self.connection(viewer)) else {
+            return f64::NAN;
+        };
+        self.closed(f64::NAN, || priority(self.room(), conn, self.entity(slot)))
+    }
+
+    fn notes(&self) -> &RefCell<Notes> {
+        &self.notes
+    }
+}

@@ -1,0 +1,157 @@
+//! What a room has to say to those who run it.
+
+use std::collections::BTreeMap;
+
+use crate::entity::{EntityId, PlayerId};
+use crate::tick::Tick;
+
+/// One entry of a room's log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Log {
+    /// A player joined.
+    #[error("player {player} joined as {name:?}")]
+    Join {
+        /// The player.
+        player: PlayerId,
+        /// The display name.
+        name: String,
+    },
+    /// A player left.
+    #[error("player {player} left: {why}")]
+    Leave {
+        /// The player.
+        player: PlayerId,
+        /// How.
+        why: &'static str,
+    },
+    /// A client is of another build than the room.
+    #[error("player {player} plays build {client}, the room is build {room}")]
+    BuildMismatch {
+        /// The player.
+        player: PlayerId,
+        /// The room's build.
+        room: String,
+        /// The client's build.
+        client: String,
+    },
+    /// A game's hook panicked.
+    #[error("{hook} panicked in tick {tick}: {message}")]
+    HookPanicked {
+        /// The hook.
+        hook: &'static str,
+        /// The tick.
+        tick: u64,
+        /// The panic's message.
+        message: String,
+    },
+    /// The game's interest panicked; nothing became visible for it.
+    #[error("the interest panicked {count} times; each time nothing became visible")]
+    InterestPanicked {
+        /// How often since the last entry.
+        count: u64,
+    },
+    /// A connection would subscribe to more keys than it may.
+    #[error("player {player} subscribes to too many keys; the rest is left out, the nearest cells are kept")]
+    SubscriptionCap {
+        /// The player.
+        player: PlayerId,
+    },
+    /// An entity has more keys than it may.
+    #[error("{kind} {id} has too many keys; the rest is left out")]
+    KeyCap {
+        /// The entity.
+        id: EntityId,
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// A connection would see more entities than it may.
+    #[error("player {player} would see too many entities; the rest is left out")]
+    ViewCap {
+        /// The player.
+        player: PlayerId,
+    },
+    /// An entity's position is not finite; it is placed nowhere.
+    #[error("the position of {kind} {id} is not finite; it is placed nowhere")]
+    BadPosition {
+        /// The entity.
+        id: EntityId,
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// A connection's place is not finite; it counts as none.
+    #[error("the place of player {player} is not finite; it counts as none")]
+    BadAround {
+        /// The player.
+        player: PlayerId,
+    },
+    /// Values were clamped by quantization.
+    #[error("{count} values were clamped, the first in {kind}.{field} of {id}")]
+    Clamped {
+        /// How many since the last entry.
+        count: u64,
+        /// The first one's entity.
+        id: EntityId,
+        /// Its kind.
+        kind: &'static str,
+        /// Its field.
+        field: &'static str,
+    },
+    /// No part of the interest can show a kind.
+    #[error(
+        "no part of the interest places {kind}: it is visible to nobody; place it in a grid, give it keys, or make it hidden"
+    )]
+    UnseenKind {
+        /// The kind.
+        kind: &'static str,
+    },
+}
+
+impl Log {
+    /// The entry's kind, as log lines name it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Log::Join { .. } => "join",
+            Log::Leave { .. } => "leave",
+            Log::BuildMismatch { .. } => "build_mismatch",
+            Log::HookPanicked { .. } | Log::InterestPanicked { .. } => "hook_panicked",
+            Log::SubscriptionCap { .. } | Log::KeyCap { .. } => "key_cap",
+            Log::ViewCap { .. } => "view_cap",
+            Log::BadPosition { .. } | Log::BadAround { .. } => "bad_position",
+            Log::Clamped { .. } => "clamped",
+            Log::UnseenKind { .. } => "unseen_kind",
+        }
+    }
+}
+
+/// Lets one line a subject and minute through of what would else repeat every send.
+#[derive(Debug, Default)]
+pub(crate) struct LogGate {
+    last: BTreeMap<(&'static str, u64), Tick>,
+}
+
+/// Subjects that the gate remembers; past them it forgets all and starts anew.
+const GATE: usize = 4096;
+
+impl LogGate {
+    pub(crate) fn admits(&mut self, log: &Log, now: Tick, tick_rate: u32) -> bool {
+        let subject = match log {
+            Log::SubscriptionCap { player } | Log::ViewCap { player } | Log::BadAround { player } => {
+                u64::from(player.0)
+            }
+            Log::KeyCap { id, .. } | Log::BadPosition { id, .. } => id.get(),
+            _ => 0,
+        };
+        let key = (log.kind(), subject);
+        let minute = u64::from(tick_rate) * 60;
+        if self.last.get(&key).is_some_and(|last| now.0 < last.0 + minute) {
+            return false;
+        }
+        if self.last.len() >= GATE {
+            self.last.clear();
+        }
+        self.last.insert(key, now);
+        true
+    }
+}
