@@ -3,6 +3,8 @@
 //! A piece is compressed once, by itself, and ends at a byte without a final block. Any pieces one after
 //! another, with stored bytes between them where needed, and [`finish`] make one valid stream.
 
+mod align;
+
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::DecodeError;
@@ -12,6 +14,9 @@ use crate::limits;
 const STORED_MOST: usize = 65_535;
 /// A flush needs this much room to end in one call: two calls would write its marker twice.
 const FLUSH_ROOM: usize = 64;
+/// Input up to this long is compressed as a single block: a block ends where its 16,383 symbols are full, and
+/// a symbol stands for a byte at least.
+const ONE_BLOCK: usize = 16_000;
 /// The highest level.
 const LEVEL_MOST: u32 = 9;
 
@@ -46,21 +51,24 @@ impl Compressor {
         deflate.reset();
         self.scratch.clear();
         // Incompressible input grows by five bytes a stored block, or by an eighth in a fixed one.
-        self.scratch.reserve(plain.len() + plain.len() / 7 + FLUSH_ROOM);
-        loop {
-            let taken = deflate.total_in() as usize;
-            let status = deflate.compress_vec(&plain[taken..], &mut self.scratch, FlushCompress::Full);
-            assert!(
-                matches!(status, Ok(Status::Ok)),
-                "compressing memory to memory does not fail: {status:?}"
-            );
-            let done = deflate.total_in() as usize == plain.len();
-            if done && self.scratch.capacity() > self.scratch.len() {
-                break;
-            }
-            self.scratch.reserve(plain.len() + FLUSH_ROOM);
+        self.scratch.reserve(plain.len() + plain.len() / 7 + 2 * FLUSH_ROOM);
+        flush(deflate, plain, FlushCompress::Partial, &mut self.scratch);
+        flush(deflate, &[], FlushCompress::Full, &mut self.scratch);
+        align::end_piece(&self.scratch, plain.len() <= ONE_BLOCK, out);
+    }
+}
+
+/// Compresses all of `plain` and flushes it.
+fn flush(deflate: &mut Compress, plain: &[u8], how: FlushCompress, out: &mut Vec<u8>) {
+    let before = deflate.total_in();
+    loop {
+        let taken = (deflate.total_in() - before) as usize;
+        let status = deflate.compress_vec(&plain[taken..], out, how);
+        assert!(matches!(status, Ok(Status::Ok)), "compressing memory to memory does not fail: {status:?}");
+        if deflate.total_in() - before == plain.len() as u64 && out.capacity() > out.len() {
+            return;
         }
-        out.extend_from_slice(&self.scratch);
+        out.reserve(plain.len() + FLUSH_ROOM);
     }
 }
 
@@ -182,6 +190,43 @@ mod tests {
     }
 
     #[test]
+    fn pieces_of_every_length_and_texture_are_whole() {
+        // Runs of random length from a few values end at every bit of a byte, and with all kinds of blocks.
+        let mut state = 9u32;
+        let mut next = move |end: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % end
+        };
+        let (mut compressor, mut inflater) = (Compressor::new(), Inflater::new());
+        let (mut shorter, mut tried) = (0, 0);
+        for i in 0..500 {
+            let most = [40, 600, 5000, 17_000, 60_000][i % 5];
+            let (values, run) = (1 + next(256), 1 + next(200));
+            let len = 1 + next(most) as usize;
+            let mut plain = Vec::new();
+            while plain.len() < len {
+                let value = next(values) as u8;
+                plain.extend((0..1 + next(run)).map(|_| value));
+            }
+            plain.truncate(len);
+            let mut stream = Vec::new();
+            compressor.piece(1 + i as u32 % 9, &plain, &mut stream);
+            tried += 1;
+            shorter += usize::from(!stream.ends_with(&[0, 0, 0xff, 0xff]));
+            compressor.piece(6, b"the next one", &mut stream);
+            finish(&mut stream);
+            plain.extend_from_slice(b"the next one");
+            let mut out = Vec::new();
+            if plain.len() <= limits::PART {
+                assert_eq!(inflater.inflate(&stream, plain.len(), &mut out), Ok(()), "{i}");
+                assert_eq!(out, plain, "{i}");
+            }
+            assert_eq!(plain_reader(&stream), plain, "{i}");
+        }
+        assert!(shorter * 2 > tried, "{shorter} of {tried} end without a stored block");
+    }
+
+    #[test]
     fn a_piece_is_the_same_whatever_came_before() {
         let samples = samples();
         let mut compressor = Compressor::new();
@@ -253,7 +298,7 @@ mod tests {
     #[test]
     fn a_bomb_yields_no_more_than_it_declares() {
         let mut stream = Vec::new();
-        Compressor::new().piece(9, &vec![0; 10_000_000], &mut stream);
+        Compressor::new().piece(9, &vec![0; 1_000_000], &mut stream);
         finish(&mut stream);
         let mut out = Vec::new();
         assert_eq!(Inflater::new().inflate(&stream, limits::PART, &mut out), Err(DecodeError::Deflate));
