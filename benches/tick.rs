@@ -1,0 +1,114 @@
+//! What a tick costs: `cargo bench --bench tick`. Prints one line a measurement.
+//!
+//! The crowd: 20,000 entities that all move by at most 0.5 units a tick in a square of 1,414 units, 1,000
+//! connections, range 80, cells of 32, coordinates in steps of 0.01. Beside it, in the same run and on the same
+//! buffers, the floor: the same records copied one by one from known lists.
+
+#[path = "tick/world.rs"]
+mod world;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use room::prelude::*;
+use world::{Client, Crowd, Mover, Plain, Quantized, Rng, Static, Terrain};
+
+const SIDE: f64 = 1414.0;
+const ROUNDS: usize = 40;
+
+fn main() {
+    // `cargo test --benches` runs this too: a few rounds show that it works.
+    let rounds = if std::env::args().any(|arg| arg == "--bench") { ROUNDS } else { 2 };
+    crowd::<Quantized>("crowd, steps of 0.01", rounds);
+    crowd::<Plain>("crowd, two f32", rounds);
+    for entities in [1_000, 10_000, 100_000] {
+        idle(entities, rounds);
+    }
+    burst();
+}
+
+/// The median, in milliseconds.
+fn median(times: &mut [Duration]) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+fn crowd<K: Mover>(name: &str, rounds: usize) {
+    let (entities, connections) = (20_000, 1_000);
+    let mut world = Crowd::<K>::new(entities, connections, SIDE);
+    world.tick();
+    let mut rng = Rng(7);
+    let (mut ticks, mut drains, mut floors, mut copies, mut encodes) = (vec![], vec![], vec![], vec![], vec![]);
+    let (mut bytes, mut visible) = (0, 0);
+    let mut floor = world::Floor::default();
+    for _ in 0..rounds + 3 {
+        world.move_all(&mut rng, 0.5, SIDE);
+        let start = Instant::now();
+        world.runtime.tick(Duration::ZERO);
+        ticks.push(start.elapsed());
+        let start = Instant::now();
+        bytes = world.drain();
+        drains.push(start.elapsed());
+        visible = floor.learn(&world);
+        floors.push(floor.copy_one_by_one());
+        floors.push(floor.copy_one_by_one());
+        copies.push(floor.copy_whole());
+        encodes.push(world.encode_alone());
+        world.acknowledge();
+    }
+    // The first rounds warm the buffers up.
+    ticks.drain(..3);
+    floors.drain(..6);
+    let (tick, floor_ms) = (median(&mut ticks), median(&mut floors));
+    println!("{name}: {entities} entities, {connections} connections, {:.0} visible each", visible as f64 / 1e3);
+    println!("  tick            {tick:8.3} ms   {:5.1} ns a visible change", tick * 1e6 / visible as f64);
+    println!("  floor           {floor_ms:8.3} ms   {:5.1} ns a visible change", floor_ms * 1e6 / visible as f64);
+    println!("  plain memcpy    {:8.3} ms", median(&mut copies));
+    println!("  encode alone    {:8.3} ms   {:5.1} ns an entity", median(&mut encodes), median(&mut encodes) * 50.0);
+    println!("  drain to slices {:8.3} ms", median(&mut drains));
+    println!("  tick / floor    {:8.2}", tick / floor_ms);
+    println!("  bytes           {:8.2} a visible change", bytes as f64 / visible as f64);
+}
+
+fn idle(entities: usize, rounds: usize) {
+    let connections = 1_000;
+    let mut world = Crowd::<Static>::new(entities, connections, SIDE);
+    for _ in 0..4 {
+        world.tick();
+    }
+    let mut ticks = Vec::new();
+    for _ in 0..rounds * 5 {
+        let start = Instant::now();
+        world.runtime.tick(Duration::ZERO);
+        ticks.push(start.elapsed());
+        assert_eq!(world.drain(), 0, "an idle room sends nothing");
+    }
+    let tick = median(&mut ticks);
+    println!(
+        "idle, {entities} static entities: {tick:8.4} ms   {:5.3} us a connection",
+        tick * 1e3 / connections as f64
+    );
+}
+
+/// 500 connections enter the same 125 chunks in one tick, with nothing compressed before.
+fn burst() {
+    let connections = 500;
+    let (mut runtime, chunks) = Terrain::runtime(connections);
+    runtime.tick(Duration::ZERO);
+    let mut clients = Client::drain(&mut runtime);
+    let plain = chunks * (4096 + 16);
+    Terrain::let_in(&mut runtime);
+    let start = Instant::now();
+    runtime.tick(Duration::ZERO);
+    let took = start.elapsed().as_secs_f64() * 1e3;
+    let sent: usize = Client::drain(&mut runtime).values().sum();
+    clients.clear();
+    println!(
+        "burst: {connections} connections enter {chunks} chunks: {took:.1} ms, {:.1} us a connection, {:.1} KiB each, {:.1} times smaller",
+        took * 1e3 / connections as f64,
+        sent as f64 / connections as f64 / 1024.0,
+        (plain * connections) as f64 / sent as f64,
+    );
+    black_box(sent);
+    let _: Option<EntityId> = None;
+}
