@@ -26,6 +26,8 @@ struct Values {
     fine: Option<f32>,
     #[field(quantize(step = 0.01, min = 1e15, max = 1000000000000100))]
     far: f64,
+    #[field(quantize(step = 0.2, min = 0, max = 0.9))]
+    half: f32,
     #[field(quantize(step = 1u8, min = 0, max = 0.5 + 0.5))]
     sum: f32,
 }

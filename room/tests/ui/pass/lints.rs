@@ -2,7 +2,12 @@
 
 #![deny(missing_docs, missing_debug_implementations, unreachable_pub, unused, warnings)]
 #![deny(nonstandard_style, single_use_lifetimes, unused_qualifications, unused_lifetimes)]
-#![deny(elided_lifetimes_in_paths, explicit_outlives_requirements, trivial_casts, missing_copy_implementations)]
+#![deny(
+    elided_lifetimes_in_paths,
+    explicit_outlives_requirements,
+    trivial_casts,
+    missing_copy_implementations
+)]
 #![forbid(unsafe_code)]
 
 /// What a game's crate shows.
@@ -66,8 +71,7 @@ mod own {
     struct Card(u8);
 
     pub(super) fn show() -> usize {
-        let deck =
-            Deck { order: Json::new(vec![Card(1)]), angle: 0.0, bytes: Bytes::default() };
+        let deck = Deck { order: Json::new(vec![Card(1)]), angle: 0.0, bytes: Bytes::default() };
         deck.order.len() + deck.bytes.len() + deck.angle as usize
     }
 }
