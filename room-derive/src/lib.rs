@@ -1,7 +1,7 @@
 //! The derives of the [`room`](https://docs.rs/room) crate, which re-exports and documents them.
 //!
-//! A derive reads its input into a tree of its own ([`ast`], [`attribute`]), holds that against the rules
-//! ([`check`]), and expands it ([`expand`]). Mistakes gather in a [`context`], so that one build shows them
+//! A derive reads its input into a tree of its own (`ast`, `attribute`), holds that against the rules
+//! (`check`), and expands it (`expand`). Mistakes gather in a `context`, so that one build shows them
 //! all; what is expanded beside them is complete enough that each of them stays one message.
 
 mod ast;
