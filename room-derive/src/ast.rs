@@ -38,7 +38,7 @@ pub(crate) enum Form {
     /// `Bytes`.
     Bytes,
     /// `Json` of this.
-    Json(Type),
+    Json(Box<Type>),
     /// `String`.
     Text,
     /// `PlayerId`.
@@ -106,7 +106,7 @@ impl Form {
             Type::Array(array) => Form::of_part(&array.elem),
             Type::Path(path) => match path.path.segments.last() {
                 Some(last) if last.ident == "Json" => {
-                    argument(last).map_or(Form::Other, |of| Form::Json(of.clone()))
+                    argument(last).map_or(Form::Other, |of| Form::Json(Box::new(of.clone())))
                 }
                 Some(last) if last.ident == "Option" => argument(last).map_or(Form::Other, Form::of_part),
                 Some(last) if last.ident == "Bytes" => Form::Bytes,

@@ -202,7 +202,7 @@ fn quantize(cx: &mut Context, field: &Field, quantize: &Quantize) {
     let Quantize { step, min, max, .. } = quantize;
     let most = if bits == 32 { f64::from(f32::MAX) } else { f64::MAX };
     for (name, part) in [("step", step), ("min", min), ("max", max)] {
-        if !(part.value.abs() <= most) {
+        if part.value.abs() > most {
             wrong(part.span, format!("`{name}` is larger than any f{bits}: write a number that it can hold"));
         }
     }
@@ -222,31 +222,46 @@ fn quantize(cx: &mut Context, field: &Field, quantize: &Quantize) {
 
 /// Every step has to come back as itself after it was held as a float: to that end the float's own steps, which
 /// are widest at the far end of the range, are finer.
-fn resolution(cx: &mut Context, bits: u32, Quantize { step, min, max, .. }: &Quantize) {
-    let far = min.value.abs().max(max.value.abs());
-    let (power, spacing, other) = match bits {
+fn resolution(cx: &mut Context, bits: u32, quantize: &Quantize) {
+    let (step, min, max) = (quantize.step.value, quantize.min.value, quantize.max.value);
+    let span = quantize.step.span;
+    let far = min.abs().max(max.abs());
+    let (power, finest, other) = match bits {
         32 => (24, spacing_f32(far), ", or use f64"),
-        _ => (48, spacing_f64(far), ""),
+        // The arithmetic is in f64 too and rounds by as much again.
+        _ => (48, 2.0 * spacing_f64(far), ""),
     };
     let most = 2f64.powi(power);
-    let range = max.value - min.value;
-    let (span, step) = (step.span, step.value);
-    if step > range {
-        let (min, max) = (min.value, max.value);
+    let steps = (max - min) / step;
+    if step > max - min {
         let rule = format!("a step of {step} is wider than the range from {min} to {max}");
         cx.error(span, rule + ": make it finer or the range wider");
-    } else if (range / step).round() > most {
-        let least = rounded_up(max.value / most - min.value / most);
-        let rule =
-            format!("an f{bits} field has at most 2^{power} steps, and this range {:.0}", range / step);
+    } else if steps.round() > most {
+        let least = rounded_up(max / most - min / most);
+        let rule = format!("an f{bits} field has at most 2^{power} steps, and this range {steps:.0}");
         cx.error(span, format_args!("{rule}: widen `step` to {least} or narrow the range{other}"));
-    } else if spacing >= step {
+    } else if finest >= step {
+        let finest = rounded_up(finest);
+        let rule =
+            format!("near the end of this range an f{bits} keeps only steps wider than {finest} apart");
+        cx.error(span, format_args!("{rule}, so {step} would not come back as written: widen `step`{other}"));
+    } else if !end_comes_back(bits, quantize) {
+        let whole = min + steps.floor() * step;
         let rule = format!(
-            "steps of {step} would not come back as written, for near the end of this range an f{bits} is"
+            "`max` lies half a step past the last whole one, so an f{bits} there comes back as either"
         );
-        let apart = rounded_up(spacing);
-        cx.error(span, format_args!("{rule} {apart} from the next: widen `step` to more than that{other}"));
+        cx.error(quantize.max.span, format_args!("{rule}: move it to {whole} or {}", whole + step));
     }
+}
+
+/// Whether the last step, which ends at `max` where the range is not a whole number of them, comes back as itself.
+/// This is the arithmetic of `room::field::quantize`.
+fn end_comes_back(bits: u32, Quantize { step, min, max, .. }: &Quantize) -> bool {
+    let nearest = |value: f64| ((value - min.value) / step.value + 0.5) as u64;
+    let last = nearest(max.value);
+    let end = (min.value + last as f64 * step.value).min(max.value);
+    let held = if bits == 32 { f64::from(end as f32) } else { end };
+    nearest(held).min(last) == last
 }
 
 /// A number as a person would suggest it: two digits, and no less than asked.

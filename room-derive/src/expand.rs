@@ -33,7 +33,7 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
 /// nobody uses of it is no warning.
 fn generated(ident: &Ident, name: &str) -> Ident {
     let span = Span::call_site().located_at(ident.span());
-    let mut name = if ident.to_string() == name { ident.clone() } else { Ident::new(name, span) };
+    let mut name = if ident == name { ident.clone() } else { Ident::new(name, span) };
     name.set_span(span);
     name
 }
@@ -57,7 +57,7 @@ fn expand(entity: &Entity, sound: bool) -> TokenStream {
     let Entity { vis, ident, krate, .. } = entity;
     let writer = generated(ident, &format!("{}Mut", ident.unraw()));
     let doc = format!(
-        "An entity [`{}`] that is open for writing: reads go through it, each field has a setter.",
+        " An entity `{}` that is open for writing: it reads as one, and has a setter a field.",
         ident.unraw()
     );
     let codecs = parts.iter().map(|part| codec(krate, part));
@@ -278,9 +278,9 @@ fn setter(krate: &TokenStream, part: &Part<'_>) -> TokenStream {
     let place = quote_spanned!(*span=> #index, |entity, track| (&mut entity.#member, &mut track.#track));
     let error = quote!(#krate::WriteError);
     let result = quote!(#krate::__private::Result);
-    let limits = "\n\n# Errors\nA value that passes a limit is refused, and nothing changes.";
+    let limits = "\n\n # Errors\n A value that passes a limit is refused, and nothing changes.";
     let fallible = matches!(form, Form::Text | Form::Bytes | Form::Json(_));
-    let doc = format!("Writes `{name}`.{}", if fallible { limits } else { "" });
+    let doc = format!(" Writes `{name}`.{}", if fallible { limits } else { "" });
     let set = method("set");
     let set = quote_spanned! {*span=>
         #[doc = #doc]
@@ -293,7 +293,7 @@ fn setter(krate: &TokenStream, part: &Part<'_>) -> TokenStream {
         Form::Bytes => {
             let patch = method("patch");
             let doc = format!(
-                "Writes `bytes` at `offset` of `{name}`. Past its end it grows, and a gap fills with zeros.{limits}"
+                " Writes `bytes` at `offset` of `{name}`. Past its end it grows, and a gap fills with zeros.{limits}"
             );
             quote_spanned! {*span=>
                 #[doc = #doc]
@@ -304,7 +304,7 @@ fn setter(krate: &TokenStream, part: &Part<'_>) -> TokenStream {
         }
         Form::Json(of) => {
             let update = method("update");
-            let doc = format!("Changes `{name}` in place, and returns what `change` does.{limits}");
+            let doc = format!(" Changes `{name}` in place, and returns what `change` does.{limits}");
             quote_spanned! {*span=>
                 #[doc = #doc]
                 #vis fn #update<__R>(&mut self, change: impl #krate::__private::FnOnce(&mut #of) -> __R) -> #result<__R, #error> {
@@ -325,7 +325,7 @@ fn constants(entity: &Entity, parts: &[Part<'_>]) -> TokenStream {
     let constants = parts.iter().filter(|part| seen.insert(part.field.constant())).map(|part| {
         let field = &part.field.ident;
         let (name, index) = (generated(field, &part.field.constant()), part.index);
-        let doc = format!("The field `{}`.", field.unraw());
+        let doc = format!(" The field `{}`.", field.unraw());
         quote! {
             #[doc = #doc]
             #vis const #name: #krate::entity::FieldRef<#ident> = #krate::entity::FieldRef::new(#index);
