@@ -75,6 +75,28 @@ pub const UNJOINED_LEAST: usize = 32;
 /// Bytes waiting for one socket past which it is ended as broken.
 pub const SOCKET_BACKLOG: usize = 4 * KIB * KIB;
 
+/// Bytes of a socket's send buffer in the kernel.
+pub const SOCKET_BUFFER: usize = 64 * KIB;
+/// Bytes of messages that a connection may hand to its room before the next tick.
+pub const INBOX: usize = 256 * KIB;
+/// What a message costs in an inbox besides its own bytes.
+pub const MESSAGE_COST: usize = 64;
+/// Messages of all connections that wait for a room.
+pub const ROOM_QUEUE: usize = 1024;
+/// Seconds that a closed socket's input is read and dropped, so that the close frame arrives.
+pub const CLOSE_SECONDS: u64 = 1;
+/// Bytes that are read and dropped so at the most.
+pub const CLOSE_DISCARD: usize = KIB * KIB;
+/// Seconds that a stopping server waits for its sockets and rooms.
+pub const SHUTDOWN_SECONDS: u64 = 10;
+
+/// The port of a server (*setting*).
+pub const PORT: u16 = 8787;
+/// Rooms of a server (*setting*).
+pub const ROOMS: usize = 1000;
+/// Seconds after which a room that nobody is in stops (*setting*).
+pub const SLEEP_SECONDS: u64 = 60;
+
 /// Seats of a room (*setting*).
 pub const SEATS: usize = 20;
 /// Ticks a second (*setting*).
@@ -112,5 +134,7 @@ const _: () = {
     assert!(BLOB + TEXT / 2 < ENTITY, "a large field leaves room for others");
     assert!(PART <= UPDATE && PART + 64 <= ROOM_MESSAGE && ROOM_PAYLOAD + 64 <= ROOM_MESSAGE);
     assert!(CLIENT_PAYLOAD + AUTH < CLIENT_MESSAGE);
+    assert!(CLIENT_MESSAGE + MESSAGE_COST <= INBOX, "every message fits an empty inbox");
+    assert!(UPDATE < SOCKET_BACKLOG && WINDOW < SOCKET_BACKLOG);
     assert!(ID_LEAST < ID_AUTOMATIC_END && ID_AUTOMATIC_END < ID_EXPLICIT_MOST && ID_EXPLICIT_MOST < ID_MOST);
 };
