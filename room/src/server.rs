@@ -220,7 +220,7 @@ impl<G: Game> Server<G> {
         let Server { config, make, authenticate } = self;
         let access = config.check(authenticate.is_some())?;
         let schema = G::schema();
-        schema.check()?;
+        schema.validate()?;
         let listener = listener::bind(&config.host, config.port).await?;
         let address = listener.local_addr().map_err(|error| StartError::Listen {
             host: config.host.clone(),
@@ -292,7 +292,11 @@ impl<G: Game> ServerHandle<G> {
     pub fn url(&self, room: &str) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
-            address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+            address.set_ip(if address.is_ipv4() {
+                [127, 0, 0, 1].into()
+            } else {
+                std::net::Ipv6Addr::LOCALHOST.into()
+            });
         }
         format!("ws://{address}/rooms/{room}")
     }

@@ -136,11 +136,15 @@ mod tests {
     #[test]
     fn in_development_a_host_is_loopback_or_listed() {
         let access = access(&["game.example", "lan.example:9000"], &[], true);
-        for host in ["localhost:8787", "LocalHost", "127.0.0.1:1", "127.9.9.9", "[::1]:8787", "game.example:5"] {
+        for host in
+            ["localhost:8787", "LocalHost", "127.0.0.1:1", "127.9.9.9", "[::1]:8787", "game.example:5"]
+        {
             assert!(access.host(host), "{host}");
         }
         assert!(access.host("lan.example:9000"));
-        for host in ["", "evil.example", "lan.example:9001", "localhost.evil.example", "128.0.0.1", "[::2]", ":80"] {
+        for host in
+            ["", "evil.example", "lan.example:9001", "localhost.evil.example", "128.0.0.1", "[::2]", ":80"]
+        {
             assert!(!access.host(host), "{host}");
         }
     }
@@ -165,9 +169,14 @@ mod tests {
         ] {
             assert!(access.origin(origin, "game.example"), "{origin}");
         }
-        for origin in
-            ["null", "", "https://evil.example", "http://play.example", "https://play.example:8443", "file://"]
-        {
+        for origin in [
+            "null",
+            "",
+            "https://evil.example",
+            "http://play.example",
+            "https://play.example:8443",
+            "file://",
+        ] {
             assert!(!access.origin(origin, "game.example"), "{origin}");
         }
     }

@@ -51,7 +51,9 @@ pub enum StartError {
         allowed: &'static str,
     },
     /// A deployed server must know who comes in.
-    #[error("a deployed server needs an `authenticate` hook; set one, or leave `deployed()` out in development")]
+    #[error(
+        "a deployed server needs an `authenticate` hook; set one, or leave `deployed()` out in development"
+    )]
     NoAuthentication,
     /// A deployed server must know its own names.
     #[error("a deployed server on {0} needs `hosts([…])`: the names under which players reach it")]
@@ -91,7 +93,7 @@ impl Config {
         let (least, most) = (limits::PART as u64, limits::SOCKET_BACKLOG as u64 / 2);
         in_range("update_cap", room.update_cap as u64, least, most, "60 KiB to 2 MiB")?;
         in_range("window", room.window as u64, least, most, "60 KiB to 2 MiB")?;
-        if !room.build.is_empty() && !crate::session::is_build_name(&room.build) {
+        if !room.build.is_empty() && !crate::wire::message::is_build(&room.build) {
             let allowed = "1 to 64 letters, digits, `.`, `_` and `-`";
             return Err(StartError::Setting { name: "build", value: format!("{:?}", room.build), allowed });
         }
@@ -115,9 +117,11 @@ impl Config {
             BadEntry::Host(value) if !self.hosts.contains(&value) => {
                 StartError::Setting { name: "host", value, allowed: "a host name or an address" }
             }
-            BadEntry::Host(value) => {
-                StartError::Setting { name: "hosts", value, allowed: "`name` or `name:port`, such as game.example" }
-            }
+            BadEntry::Host(value) => StartError::Setting {
+                name: "hosts",
+                value,
+                allowed: "`name` or `name:port`, such as game.example",
+            },
             BadEntry::Origin(value) => {
                 let allowed = "`scheme://name[:port]`, such as https://game.example";
                 StartError::Setting { name: "origins", value, allowed }

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::Router;
 use fastwebsockets::upgrade::{IncomingUpgrade, UpgradeFut};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -19,10 +19,11 @@ use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
+use super::Shared;
+use super::access::{self, Access};
 use super::config::StartError;
 use super::shutdown::stopped;
 use super::socket::{self, Visitor};
-use super::{Shared, access};
 use crate::limits;
 use crate::room::Game;
 use crate::wire::SUBPROTOCOL;
@@ -50,7 +51,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     // Inherited by the sockets it accepts. Small, so that what a slow connection has not taken waits where it can
     // still be replaced by something newer.
-    socket.set_send_buffer_size(limits::SOCKET_BUFFER)?;
+    socket.set_send_buffer_size(limits::SOCKET_BUFFER as u32)?;
     socket.bind(address)?;
     socket.listen(1024)
 }
@@ -121,20 +122,26 @@ fn router<G: Game>(shared: Arc<Shared<G>>) -> Router {
 
 /// Answers requests for a foreign host, and those of a foreign page, with 403.
 async fn guard<G: Game>(State(shared): State<Arc<Shared<G>>>, request: Request, next: Next) -> Response {
-    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let host = header(header::HOST).unwrap_or_default();
-    if !shared.access.host(host) {
+    match allowed(&shared.access, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(message) => refuse(StatusCode::FORBIDDEN, message),
+    }
+}
+
+fn allowed(access: &Access, headers: &HeaderMap) -> Result<(), &'static str> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = text(header::HOST).unwrap_or_default();
+    if !access.host(host) {
         tracing::info!(kind = "denied", host, "a request for a host that is not on the list");
-        return refuse(StatusCode::FORBIDDEN, "this host is not on the server's list of `hosts`");
+        return Err("this host is not on the server's list of `hosts`");
     }
-    if request.headers().contains_key(header::ORIGIN) {
-        let origin = header(header::ORIGIN).unwrap_or_default();
-        if !shared.access.origin(origin, host) {
+    match text(header::ORIGIN) {
+        Some(origin) if !access.origin(origin, host) => {
             tracing::info!(kind = "denied", origin, "a request of a page that is not on the list");
-            return refuse(StatusCode::FORBIDDEN, "this origin is not on the server's list of `origins`");
+            Err("this origin is not on the server's list of `origins`")
         }
+        _ => Ok(()),
     }
-    next.run(request).await
 }
 
 /// `GET /rooms/<name>`.
@@ -146,17 +153,19 @@ async fn join<G: Game>(
     upgrade: Result<IncomingUpgrade, StatusCode>,
 ) -> Response {
     if !access::room_name(&room) {
-        return refuse(StatusCode::NOT_FOUND, "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`");
+        return refuse(
+            StatusCode::NOT_FOUND,
+            "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`",
+        );
     }
     if !offers_subprotocol(&headers) {
         return refuse(StatusCode::BAD_REQUEST, "connect with a WebSocket of the subprotocol `room.v1`");
     }
-    let Ok((mut response, upgraded)) = upgrade.map_err(|_| ()).and_then(|u| u.upgrade().map_err(|_| ())) else {
+    let Ok((mut response, upgraded)) = upgrade.map_err(|_| ()).and_then(|u| u.upgrade().map_err(|_| ()))
+    else {
         return refuse(StatusCode::BAD_REQUEST, "this is no WebSocket upgrade of version 13");
     };
-    response
-        .headers_mut()
-        .insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+    response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
     tokio::spawn(serve(shared, room, visitor, upgraded));
     response.map(Body::new)
 }
@@ -176,7 +185,8 @@ async fn serve<G: Game>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, 
 }
 
 fn offers_subprotocol(headers: &HeaderMap) -> bool {
-    let offers = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    let offers =
+        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     offers.flat_map(|list| list.split(',')).any(|offer| offer.trim() == SUBPROTOCOL)
 }
 

@@ -62,7 +62,7 @@ impl Outbox {
     pub(super) fn close(&self, code: u16, reason: &str) {
         let mut state = self.lock();
         if state.end.is_none() {
-            let reason = clip(reason, limits::CLOSE_REASON);
+            let reason = crate::session::close_reason(reason.to_owned());
             let mut payload = Vec::with_capacity(2 + reason.len());
             payload.extend_from_slice(&code.to_be_bytes());
             payload.extend_from_slice(reason.as_bytes());
@@ -159,15 +159,6 @@ impl Outbox {
 
 /// Buffers larger than this are not kept once they are written.
 const KEEP: usize = 64 * 1024;
-
-/// The start of `text` that fits `most` bytes, cut between characters.
-fn clip(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
 
 fn append(bytes: &mut Vec<u8>, opcode: OpCode, payload: &[u8]) {
     let mut head = [0; 16];

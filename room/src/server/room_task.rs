@@ -221,7 +221,12 @@ impl<G: Game> RoomTask<G> {
             }
             let now = self.now();
             for conn in std::mem::take(&mut self.overflowed) {
-                tracing::info!(kind = "fell_behind", room = self.place.name, conn = conn.0, "a socket does not drain");
+                tracing::info!(
+                    kind = "fell_behind",
+                    room = self.place.name,
+                    conn = conn.0,
+                    "a socket does not drain"
+                );
                 self.runtime.handle_close(conn, now, Closed::Broken);
             }
         }

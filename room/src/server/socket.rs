@@ -51,8 +51,13 @@ impl Stop {
 }
 
 /// Serves an upgraded socket until it ends.
-pub(super) async fn serve<G, R, W>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, mut read: R, write: W)
-where
+pub(super) async fn serve<G, R, W>(
+    shared: Arc<Shared<G>>,
+    room: String,
+    visitor: Visitor,
+    mut read: R,
+    write: W,
+) where
     G: Game,
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -144,7 +149,12 @@ async fn authenticate<G: Game>(
             Err(Stop::close(code::NOT_ALLOWED, denied.close_reason().to_owned()))
         }
         Ok(Err(_)) => {
-            tracing::error!(kind = "hook_panicked", room, hook = "authenticate", "the authenticate hook panicked");
+            tracing::error!(
+                kind = "hook_panicked",
+                room,
+                hook = "authenticate",
+                "the authenticate hook panicked"
+            );
             Err(Stop::close(code::SERVER_FAILED, "the server failed to authenticate this client"))
         }
         Err(_) => {
@@ -249,7 +259,10 @@ impl<S: AsyncRead + Unpin> Frames<S> {
                     return Err(Stop::close(code::BAD_MESSAGE, "a text message; messages are binary"));
                 }
                 OpCode::Binary | OpCode::Text | OpCode::Continuation => {
-                    return Err(Stop::close(code::BAD_MESSAGE, "a fragmented message; send one frame a message"));
+                    return Err(Stop::close(
+                        code::BAD_MESSAGE,
+                        "a fragmented message; send one frame a message",
+                    ));
                 }
                 OpCode::Ping => outbox.pong(&frame.payload).map_err(|_| Stop::Ended)?,
                 OpCode::Pong => {}
@@ -277,7 +290,9 @@ const PROTOCOL_ERROR: u16 = 1002;
 fn fault(error: WebSocketError) -> Stop {
     match error {
         WebSocketError::FrameTooLarge => Stop::close(code::TOO_LARGE, "a message of more than 32 KiB"),
-        WebSocketError::UnexpectedEOF | WebSocketError::IoError(_) | WebSocketError::ConnectionClosed => Stop::Broken,
+        WebSocketError::UnexpectedEOF | WebSocketError::IoError(_) | WebSocketError::ConnectionClosed => {
+            Stop::Broken
+        }
         error => Stop::close(code::BAD_MESSAGE, error.to_string()),
     }
 }
