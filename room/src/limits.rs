@@ -108,6 +108,17 @@ pub const STEPS_PER_TURN: u32 = 6;
 /// Acknowledgements a second that a client sends at the most.
 pub const ACKS_PER_SECOND: u32 = 20;
 
+/// Bytes of messages that wait for a client's `update` at the most; past it the client closes.
+pub const CLIENT_WAITING: usize = 16 * KIB * KIB;
+/// Bytes that wait for a client's socket at the most; past it `send` refuses.
+pub const CLIENT_QUEUE: usize = KIB * KIB;
+/// Events that a client keeps for its game at the most; past it the oldest go.
+pub const CLIENT_EVENTS: usize = 4096;
+/// Seconds after which a client gives up to join: more than a room takes for hello and authentication.
+pub const CONNECT_SECONDS: u64 = 30;
+/// Seconds that a client waits for the answer to its leave.
+pub const LEAVE_SECONDS: u64 = 1;
+
 /// Keys that one connection subscribes to.
 pub const SUBSCRIPTIONS: usize = 4096;
 /// Entities that one connection sees.
