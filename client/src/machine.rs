@@ -192,7 +192,7 @@ impl Machine {
     /// Applies everything that has come, as one report, which replaces the last one. What came before a
     /// connection closed is applied too.
     pub fn update(&mut self, now: Duration) {
-        self.replica.clear_report();
+        self.replica.forget_report();
         while let Some(message) = self.waiting.pop_front() {
             self.waiting_bytes -= message.len();
             if let Err(error) = self.apply(&message) {

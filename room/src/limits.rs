@@ -77,9 +77,10 @@ pub const SOCKET_BACKLOG: usize = 4 * KIB * KIB;
 
 /// Bytes of a socket's send buffer in the kernel.
 pub const SOCKET_BUFFER: usize = 64 * KIB;
-/// Bytes of messages that a connection may hand to its room before the next tick.
-pub const INBOX: usize = 256 * KIB;
-/// What a message costs in an inbox besides its own bytes.
+/// Bytes of messages that a socket hands to its room before the next tick, at the most; then it is not read
+/// until the tick. More than [`INBOX`], so that a flood of events is closed and not only slowed.
+pub const HANDED_OVER: usize = 2 * INBOX;
+/// What each message counts there besides its own bytes.
 pub const MESSAGE_COST: usize = 64;
 /// Messages of all connections that wait for a room.
 pub const ROOM_QUEUE: usize = 1024;
@@ -145,7 +146,7 @@ const _: () = {
     assert!(BLOB + TEXT / 2 < ENTITY, "a large field leaves room for others");
     assert!(PART <= UPDATE && PART + 64 <= ROOM_MESSAGE && ROOM_PAYLOAD + 64 <= ROOM_MESSAGE);
     assert!(CLIENT_PAYLOAD + AUTH < CLIENT_MESSAGE);
-    assert!(CLIENT_MESSAGE + MESSAGE_COST <= INBOX, "every message fits an empty inbox");
+    assert!(CLIENT_MESSAGE + MESSAGE_COST <= HANDED_OVER, "every message can be handed over");
     assert!(UPDATE < SOCKET_BACKLOG && WINDOW < SOCKET_BACKLOG);
     assert!(ID_LEAST < ID_AUTOMATIC_END && ID_AUTOMATIC_END < ID_EXPLICIT_MOST && ID_EXPLICIT_MOST < ID_MOST);
 };

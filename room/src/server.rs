@@ -142,7 +142,7 @@ impl<G: Game> Server<G> {
         self
     }
 
-    /// The DEFLATE level of compressed pieces, 0 to 9. They are made once and sent to everyone who needs them.
+    /// The DEFLATE level of compressed pieces, 1 to 9. They are made once and sent to everyone who needs them.
     pub fn piece_level(mut self, level: u32) -> Self {
         self.config.room.piece_level = level;
         self
@@ -220,7 +220,7 @@ impl<G: Game> Server<G> {
         let Server { config, make, authenticate } = self;
         let access = config.check(authenticate.is_some())?;
         let schema = G::schema();
-        schema.validate()?;
+        schema.validate().map_err(crate::runtime::StartError::from)?;
         let listener = listener::bind(&config.host, config.port).await?;
         let address = listener.local_addr().map_err(|error| StartError::Listen {
             host: config.host.clone(),

@@ -58,9 +58,9 @@ pub enum StartError {
     /// A deployed server must know its own names.
     #[error("a deployed server on {0} needs `hosts([…])`: the names under which players reach it")]
     NoHosts(String),
-    /// The game's schema has a fault.
+    /// A room of the game could not run: its schema or a setting of its own has a fault.
     #[error(transparent)]
-    Schema(#[from] crate::schema::SchemaError),
+    Room(#[from] crate::runtime::StartError),
     /// Another program has the port.
     #[error("port {port} of {host} is taken; stop the program that has it or choose another with `port(…)`")]
     PortTaken {
@@ -84,19 +84,13 @@ pub enum StartError {
 impl Config {
     /// Checks every setting; the answer is what the door-keeper compares requests with.
     pub(super) fn check(&self, authenticated: bool) -> Result<Access, StartError> {
-        let room = &self.room;
-        in_range("tick_rate", u64::from(room.tick_rate), 1, u64::from(limits::TICK_RATE_MOST), "1 to 128")?;
-        in_range("send_every", u64::from(room.send_every), 1, u64::from(limits::TICK_RATE_MOST), "1 to 128")?;
-        in_range("max_players", room.seats as u64, 1, 1 << 20, "1 to 1048576")?;
-        in_range("max_rooms", self.max_rooms as u64, 1, 1 << 20, "1 to 1048576")?;
-        in_range("piece_level", u64::from(room.piece_level), 0, 9, "0 to 9")?;
-        let (least, most) = (limits::PART as u64, limits::SOCKET_BACKLOG as u64 / 2);
-        in_range("update_cap", room.update_cap as u64, least, most, "60 KiB to 2 MiB")?;
-        in_range("window", room.window as u64, least, most, "60 KiB to 2 MiB")?;
-        if !room.build.is_empty() && !crate::wire::message::is_build(&room.build) {
-            let allowed = "1 to 64 letters, digits, `.`, `_` and `-`";
-            return Err(StartError::Setting { name: "build", value: format!("{:?}", room.build), allowed });
-        }
+        self.room.validate()?;
+        let most = limits::SOCKET_BACKLOG as u64 / 2;
+        in_range("send_every", u64::from(self.room.send_every), u64::from(limits::TICK_RATE_MOST), "1 to 128")?;
+        in_range("max_players", self.room.seats as u64, 1 << 20, "1 to 1048576")?;
+        in_range("max_rooms", self.max_rooms as u64, 1 << 20, "1 to 1048576")?;
+        in_range("update_cap", self.room.update_cap as u64, most, "60 KiB to 2 MiB")?;
+        in_range("window", self.room.window as u64, most, "60 KiB to 2 MiB")?;
         if self.deployed && !authenticated {
             return Err(StartError::NoAuthentication);
         }
@@ -130,14 +124,8 @@ impl Config {
     }
 }
 
-fn in_range(
-    name: &'static str,
-    value: u64,
-    least: u64,
-    most: u64,
-    allowed: &'static str,
-) -> Result<(), StartError> {
-    if (least..=most).contains(&value) {
+fn in_range(name: &'static str, value: u64, most: u64, allowed: &'static str) -> Result<(), StartError> {
+    if (1..=most).contains(&value) {
         Ok(())
     } else {
         Err(StartError::Setting { name, value: value.to_string(), allowed })
@@ -161,8 +149,9 @@ mod tests {
 
     #[test]
     fn a_bad_value_is_named_with_what_is_allowed() {
-        assert_eq!(fault(|c| c.room.tick_rate = 0), "the setting `tick_rate` is 0; allowed is 1 to 128");
-        assert!(fault(|c| c.room.build = "a b".to_owned()).contains("`build` is \"a b\""));
+        assert_eq!(fault(|c| c.room.tick_rate = 0), "tick_rate is 0; allowed is 1 to 128");
+        assert_eq!(fault(|c| c.max_rooms = 0), "the setting `max_rooms` is 0; allowed is 1 to 1048576");
+        assert!(fault(|c| c.room.build = "a b".to_owned()).contains("build is \"a b\""));
         assert!(fault(|c| c.origins.push("nonsense".to_owned())).contains("`origins` is nonsense"));
         assert!(fault(|c| c.hosts.push("http://x".to_owned())).contains("`hosts` is http://x"));
     }

@@ -243,7 +243,7 @@ impl<G: Game> RoomTask<G> {
                         outbox.flush();
                     }
                     let Some(link) = self.links.get(&conn) else { continue };
-                    &last.insert((conn, &link.outbox)).1
+                    last.insert((conn, &link.outbox)).1
                 }
             };
             match outgoing {

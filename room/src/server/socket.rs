@@ -114,7 +114,7 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
         identity = authenticate(shared, room, address, &hello) => identity?,
     };
     let conn = ConnectionId(shared.next_connection());
-    let inbox = Arc::new(Semaphore::new(limits::INBOX));
+    let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
     let link = enter(shared, room, &stop, conn, Join { hello, identity }, outbox, &inbox).await?;
     // In the room, it is the seats that are limited.
     drop(pass);
@@ -217,7 +217,7 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
             end = outbox.ended() => return Err(ended(end)),
             message = frames.next(outbox) => message?,
         };
-        // A connection that says more than its inbox holds waits for the next tick, and holds up nobody else.
+        // A connection that says too much waits for the next tick, and holds up nobody else.
         let hand_over = async {
             let permit = inbox.acquire_many(cost(&bytes) as u32).await.map_err(|_| Stop::Ended)?;
             permit.forget();
