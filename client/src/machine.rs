@@ -32,7 +32,10 @@ pub struct Options {
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Without `auth`, which appears in no log.
-        f.debug_struct("Options").field("name", &self.name).field("build", &self.build).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("name", &self.name)
+            .field("build", &self.build)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,7 +63,6 @@ struct Seat {
 }
 
 /// One connection of a client. Reads go through to its [`Replica`].
-#[derive(Debug)]
 pub struct Machine {
     schema: Schema,
     options: Options,
@@ -76,6 +78,7 @@ pub struct Machine {
     acks: Acks,
     differences: Vec<String>,
     stats: ClientStats,
+    recorded: Option<Vec<Vec<u8>>>,
 }
 
 impl Machine {
@@ -96,7 +99,21 @@ impl Machine {
             acks: Acks::default(),
             differences: Vec::new(),
             stats: ClientStats::default(),
+            recorded: None,
         }
+    }
+
+    /// Keeps every message that comes from now on, and in the replica what they inflate to, for tests that look
+    /// for what should not be there.
+    pub fn record(&mut self) {
+        self.recorded.get_or_insert_default();
+        self.replica.record();
+    }
+
+    /// Every message since [`record`](Self::record).
+    #[must_use]
+    pub fn received(&self) -> &[Vec<u8>] {
+        self.recorded.as_deref().unwrap_or_default()
     }
 
     /// Where the connection stands.
@@ -167,6 +184,9 @@ impl Machine {
         let bytes = bytes.into();
         self.stats.messages_received += 1;
         self.stats.bytes_received += bytes.len() as u64;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(bytes.clone());
+        }
         if self.status == Status::Connecting {
             if let Err(error) = self.admit(&bytes) {
                 self.reject(error);
@@ -295,8 +315,7 @@ impl Machine {
 
     fn closing(&mut self, closing: Closing<'_>) {
         if closing.code == code::VERSION {
-            self.differences =
-                self.schema.differences(closing.schema, closing.visible_hash, closing.hash);
+            self.differences = self.schema.differences(closing.schema, closing.visible_hash, closing.hash);
         }
     }
 
@@ -337,6 +356,16 @@ impl Machine {
     fn push_bytes(&mut self, bytes: Vec<u8>) {
         self.outgoing_bytes += bytes.len();
         self.outgoing.push_back(Outgoing::Message(bytes));
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("status", &self.status)
+            .field("tick", &self.replica.tick())
+            .field("waiting", &self.waiting.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -71,10 +71,8 @@ fn a_welcome_of_another_protocol_is_refused_with_both_versions() {
     let mut strange = welcome(PROTOCOL_VERSION + 1, None);
     strange.truncate(2);
     machine.handle_message(Duration::ZERO, strange);
-    let reason = format!(
-        r#"{{"room":"protocol {}","client":"protocol {PROTOCOL_VERSION}"}}"#,
-        PROTOCOL_VERSION + 1
-    );
+    let reason =
+        format!(r#"{{"room":"protocol {}","client":"protocol {PROTOCOL_VERSION}"}}"#, PROTOCOL_VERSION + 1);
     assert_eq!(closed(&machine), (Some(4006), reason.as_str()));
     assert_eq!(machine.poll_transmit(), Some(Outgoing::Close { code: 4006, reason }));
 }

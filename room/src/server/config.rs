@@ -86,7 +86,12 @@ impl Config {
     pub(super) fn check(&self, authenticated: bool) -> Result<Access, StartError> {
         self.room.validate()?;
         let most = limits::SOCKET_BACKLOG as u64 / 2;
-        in_range("send_every", u64::from(self.room.send_every), u64::from(limits::TICK_RATE_MOST), "1 to 128")?;
+        in_range(
+            "send_every",
+            u64::from(self.room.send_every),
+            u64::from(limits::TICK_RATE_MOST),
+            "1 to 128",
+        )?;
         in_range("max_players", self.room.seats as u64, 1 << 20, "1 to 1048576")?;
         in_range("max_rooms", self.max_rooms as u64, 1 << 20, "1 to 1048576")?;
         in_range("update_cap", self.room.update_cap as u64, most, "60 KiB to 2 MiB")?;
