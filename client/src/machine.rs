@@ -78,7 +78,7 @@ pub struct Machine {
     acks: Acks,
     differences: Vec<String>,
     stats: ClientStats,
-    recorded: Option<Vec<Vec<u8>>>,
+    recorded: Option<Vec<u8>>,
 }
 
 impl Machine {
@@ -110,10 +110,10 @@ impl Machine {
         self.replica.record();
     }
 
-    /// Every message since [`record`](Self::record).
+    /// Every byte since [`record`](Self::record): as it came, and as the updates' plain content.
     #[must_use]
-    pub fn received(&self) -> &[Vec<u8>] {
-        self.recorded.as_deref().unwrap_or_default()
+    pub fn received(&self) -> (&[u8], &[u8]) {
+        (self.recorded.as_deref().unwrap_or_default(), self.replica.recorded())
     }
 
     /// Where the connection stands.
@@ -185,7 +185,7 @@ impl Machine {
         self.stats.messages_received += 1;
         self.stats.bytes_received += bytes.len() as u64;
         if let Some(recorded) = &mut self.recorded {
-            recorded.push(bytes.clone());
+            recorded.extend_from_slice(&bytes);
         }
         if self.status == Status::Connecting {
             if let Err(error) = self.admit(&bytes) {

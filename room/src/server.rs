@@ -249,9 +249,7 @@ impl<G: Game> Server<G> {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn run(self) -> Result<(), StartError> {
-        let handle = self.start().await?;
-        shutdown::signal().await;
-        handle.shutdown().await;
+        self.start().await?.run().await;
         Ok(())
     }
 }
@@ -329,6 +327,12 @@ impl<G: Game> ServerHandle<G> {
         let link = self.shared.registry.find(room)?;
         link.send(Command::Stats(reply)).await.ok()?;
         answer.await.ok()
+    }
+
+    /// Serves until ctrl-c or SIGTERM, then shuts down.
+    pub async fn run(self) {
+        shutdown::signal().await;
+        self.shutdown().await;
     }
 
     /// Closes every socket with 1001 and stops all rooms. Returns once all have stopped, or after 10 seconds.

@@ -124,9 +124,9 @@ impl Connect {
     }
 
     /// Keeps every byte that comes, as it came and inflated, for tests that look for what should not be there.
-    /// See [`Client::received`] and [`Replica::recorded`].
-    pub fn record(mut self) -> Connect {
-        self.record = true;
+    /// See [`Client::received`].
+    pub fn record(mut self, on: bool) -> Connect {
+        self.record = on;
         self
     }
 
@@ -206,9 +206,8 @@ impl Client {
 
     /// Who this client is in the room.
     #[must_use]
-    pub fn player(&self) -> PlayerId {
-        // A client exists only once it has joined.
-        self.machine.player().unwrap_or_default()
+    pub fn player(&self) -> Option<PlayerId> {
+        self.machine.player()
     }
 
     /// The room's ticks a second.
@@ -262,9 +261,10 @@ impl Client {
         self.machine.stats()
     }
 
-    /// Every message that came, where the connection was made with [`record`](Connect::record).
+    /// Every byte that came, as it came and as the updates' plain content; empty unless the connection was made
+    /// with [`record`](Connect::record).
     #[must_use]
-    pub fn received(&self) -> &[Vec<u8>] {
+    pub fn received(&self) -> (&[u8], &[u8]) {
         self.machine.received()
     }
 
