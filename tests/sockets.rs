@@ -4,7 +4,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::raw::{BINARY, CLOSE, CONTINUATION, PATIENCE, PING, PONG, Raw, Request, TEXT, hello, hello_message};
+use common::raw::{
+    BINARY, CLOSE, CONTINUATION, PATIENCE, PING, PONG, Raw, Request, TEXT, hello, hello_message,
+};
 use common::stage::{Avatar, Beside, ROOM, Stage, server};
 use room::prelude::*;
 use room::runtime::Identity;
@@ -14,14 +16,13 @@ use room::wire::message::{ClientMessage, RoomMessage};
 use room_client::{ConnectError, Event, Status, connect};
 use tokio::time::sleep;
 
-type Game = Stage;
-
 /// Opens two sockets, one that has not said hello and one that has joined, makes the mistake on both, and expects
 /// the code.
 async fn mistake(code: u16, reason: &str, make: impl AsyncFn(&mut Raw)) {
     let mut beside = Beside::new(server()).await;
     for joined in [false, true] {
-        let mut raw = if joined { Raw::joined::<Game>(&beside.url).await } else { Raw::open(&beside.url).await };
+        let mut raw =
+            if joined { Raw::joined::<Stage>(&beside.url).await } else { Raw::open(&beside.url).await };
         make(&mut raw).await;
         let (got, why) = raw.closed().await;
         assert_eq!(got, code, "joined {joined}: {why}");
@@ -60,7 +61,8 @@ async fn a_message_of_33_kib_is_1009() {
 
 #[tokio::test]
 async fn a_message_that_only_claims_to_be_large_is_1009_before_it_is_read() {
-    mistake(1009, "32 KiB", async |raw| raw.bytes(&[0x82, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4]).await).await;
+    mistake(1009, "32 KiB", async |raw| raw.bytes(&[0x82, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4]).await)
+        .await;
 }
 
 #[tokio::test]
@@ -78,7 +80,7 @@ async fn a_compressed_frame_is_4000() {
 async fn a_payload_that_is_none_is_4000() {
     let mut beside = Beside::new(server()).await;
     for payload in [&[0xc1][..], &[0xdd, 0, 15, 66, 64, 0, 0, 0, 0, 0, 0], &[0x92, 1]] {
-        let mut raw = Raw::joined::<Game>(&beside.url).await;
+        let mut raw = Raw::joined::<Stage>(&beside.url).await;
         let mut message = Vec::new();
         ClientMessage::Event(payload).encode(&mut message);
         raw.send(&message).await;
@@ -133,7 +135,7 @@ async fn a_hello_that_never_comes_is_4001() {
 #[tokio::test]
 async fn a_second_hello_is_4002() {
     let mut beside = Beside::new(server()).await;
-    let mut raw = Raw::joined::<Game>(&beside.url).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
     raw.send(&hello_message(hello(&Stage::schema()))).await;
     assert_eq!(raw.closed().await.0, 4002);
     beside.unchanged().await;
@@ -149,7 +151,8 @@ async fn a_second_hello_is_4002() {
 async fn a_bad_build_name_is_4000() {
     let mut beside = Beside::new(server().build("1.0")).await;
     let mut raw = Raw::open(&beside.url).await;
-    let good = hello_message(room::session::Hello { build: Some("1_0".to_owned()), ..hello(&Stage::schema()) });
+    let good =
+        hello_message(room::session::Hello { build: Some("1_0".to_owned()), ..hello(&Stage::schema()) });
     let at = good.windows(3).position(|window| window == b"1_0").expect("the build");
     let mut bad = good.clone();
     bad[at + 1] = b' ';
@@ -259,10 +262,15 @@ async fn another_schema_is_4006_and_says_what_differs_but_nothing_of_hidden_kind
     let (code, reason) = raw.closed().await;
     assert_eq!(code, 4006);
     let closing = raw.messages.pop().expect("a closing message");
-    assert!(matches!(RoomMessage::decode(&closing), Ok(RoomMessage::Closing(closing)) if closing.code == 4006));
+    assert!(
+        matches!(RoomMessage::decode(&closing), Ok(RoomMessage::Closing(closing)) if closing.code == 4006)
+    );
     for text in [all.as_bytes(), shown.as_bytes(), reason.as_bytes(), &closing] {
         for hidden in ["vault", "combination"] {
-            assert!(!text.windows(hidden.len()).any(|window| window == hidden.as_bytes()), "{hidden} is told");
+            assert!(
+                !text.windows(hidden.len()).any(|window| window == hidden.as_bytes()),
+                "{hidden} is told"
+            );
         }
     }
     let only_hidden = connect(&beside.url, Schema::new().entity::<Avatar>()).await;
@@ -294,7 +302,7 @@ async fn a_full_room_is_4004_and_says_how_full() {
     for mut other in others {
         assert!(other.leave().await);
     }
-    Raw::joined::<Game>(&beside.url).await;
+    Raw::joined::<Stage>(&beside.url).await;
     beside.unchanged().await;
 }
 
@@ -325,7 +333,9 @@ async fn who_is_not_allowed_is_4003_for_good_or_for_now() {
             attempt = attempt.auth(auth);
         }
         match attempt.await {
-            Err(ConnectError::Refused { code: got, reason: why, .. }) => assert_eq!((got, why.as_str()), (code, reason)),
+            Err(ConnectError::Refused { code: got, reason: why, .. }) => {
+                assert_eq!((got, why.as_str()), (code, reason))
+            }
             other => panic!("{auth:?}: {other:?}"),
         }
     }
@@ -336,7 +346,7 @@ async fn who_is_not_allowed_is_4003_for_good_or_for_now() {
 #[tokio::test]
 async fn who_is_kicked_hears_4013_and_why() {
     let mut beside = Beside::new(server()).await;
-    let mut raw = Raw::joined::<Game>(&beside.url).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
     raw.send(&event("kick")).await;
     assert_eq!(raw.closed().await, (4013, "asked for it".to_owned()));
     beside.unchanged().await;
@@ -354,11 +364,11 @@ async fn leaving_is_answered_with_1000() {
 #[tokio::test]
 async fn a_socket_that_breaks_or_closes_leaves_the_room() {
     let mut beside = Beside::new(server()).await;
-    drop(Raw::joined::<Game>(&beside.url).await);
+    drop(Raw::joined::<Stage>(&beside.url).await);
     beside.unchanged().await;
     drop(connect(&beside.url, Stage::schema()).name("Bob").await.expect("joined"));
     beside.unchanged().await;
-    let mut raw = Raw::joined::<Game>(&beside.url).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
     raw.frame(true, CLOSE, &[0x0f, 0xa1]).await;
     assert_eq!(raw.closed().await.0, 4001, "a close frame is answered with its code");
     beside.unchanged().await;
@@ -368,7 +378,7 @@ async fn a_socket_that_breaks_or_closes_leaves_the_room() {
 async fn a_server_that_goes_away_says_1001_to_all() {
     let beside = Beside::new(server()).await;
     let mut waiting = Raw::open(&beside.url).await;
-    let mut joined = Raw::joined::<Game>(&beside.url).await;
+    let mut joined = Raw::joined::<Stage>(&beside.url).await;
     let mut client = connect(&beside.url, Stage::schema()).name("Bob").await.expect("joined");
     let Beside { server, url, .. } = beside;
     let began = Instant::now();
@@ -393,12 +403,12 @@ async fn a_server_that_goes_away_says_1001_to_all() {
 async fn a_room_that_fails_is_4012_and_others_go_on() {
     let mut beside = Beside::new(server()).await;
     let other = beside.server.url("other");
-    let mut raw = Raw::joined::<Game>(&other).await;
+    let mut raw = Raw::joined::<Stage>(&other).await;
     raw.send(&event("panic")).await;
     assert_eq!(raw.closed().await, (4012, r#"{"saved":false}"#.to_owned()));
     assert_eq!(beside.server.rooms(), [ROOM]);
     // The next to come finds a new room of that name.
-    Raw::joined::<Game>(&other).await;
+    Raw::joined::<Stage>(&other).await;
     beside.unchanged().await;
 }
 
@@ -418,7 +428,7 @@ async fn of_too_many_sockets_that_do_not_join_the_oldest_is_1013() {
         idle.push(Raw::open(&beside.url).await);
     }
     assert_eq!(idle.remove(0).closed().await.0, 1013);
-    Raw::joined::<Game>(&beside.url).await;
+    Raw::joined::<Stage>(&beside.url).await;
     beside.unchanged().await;
 }
 

@@ -60,8 +60,11 @@ impl Game for Stage {
     fn on_leave(&mut self, room: &mut Room<Self>, player: PlayerId, _why: LeaveReason) {
         let _ = player;
         let stays: Vec<String> = room.connections().map(|conn| conn.name().to_owned()).collect();
-        let gone: Vec<_> =
-            room.all::<Avatar>().filter(|(_, avatar)| !stays.contains(&avatar.name)).map(|(id, _)| id).collect();
+        let gone: Vec<_> = room
+            .all::<Avatar>()
+            .filter(|(_, avatar)| !stays.contains(&avatar.name))
+            .map(|(id, _)| id)
+            .collect();
         for id in gone {
             room.delete(id);
         }
@@ -86,7 +89,11 @@ impl Beside {
         let server = server.start().await.expect("a server");
         let url = server.url(ROOM);
         let ada_name = "Ada";
-        let ada = room_client::connect(&url, Stage::schema()).name(ada_name).auth("friend").await.expect("Ada joins");
+        let ada = room_client::connect(&url, Stage::schema())
+            .name(ada_name)
+            .auth("friend")
+            .await
+            .expect("Ada joins");
         Beside { server, url, ada, ada_name }
     }
 
@@ -117,7 +124,8 @@ impl Beside {
         loop {
             self.ada.update(Instant::now());
             assert!(!self.ada.status().is_closed(), "{:?}", self.ada.status());
-            let echo = |event: Event| matches!(event, Event::Message(m) if m.decode::<String>().unwrap() == "echo");
+            let echo =
+                |event: Event| matches!(event, Event::Message(m) if m.decode::<String>().unwrap() == "echo");
             let answered = self.ada.events().any(echo);
             let alone = self.ada.all::<Avatar>().map(|(_, a)| a.name.as_str()).eq([self.ada_name]);
             if answered && alone {
