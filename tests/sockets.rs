@@ -375,6 +375,36 @@ async fn a_socket_that_breaks_or_closes_leaves_the_room() {
 }
 
 #[tokio::test]
+async fn a_socket_that_does_not_drain_is_ended() {
+    let mut beside = Beside::new(server()).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
+    raw.send(&event("flood")).await;
+    beside.unchanged().await;
+    while raw.next().await.is_some_and(|(opcode, _)| opcode != CLOSE) {}
+}
+
+#[tokio::test]
+async fn a_client_that_floods_is_slowed_or_closed_and_others_are_not() {
+    let mut beside = Beside::new(server()).await;
+    let raw = Raw::joined::<Stage>(&beside.url).await;
+    let flood = tokio::spawn(async move {
+        let mut raw = raw;
+        for _ in 0..50_000 {
+            raw.send(&event("nothing")).await;
+        }
+        raw
+    });
+    sleep(Duration::from_millis(300)).await;
+    let stats = beside.server.stats(ROOM).await.expect("the room");
+    sleep(Duration::from_millis(500)).await;
+    let later = beside.server.stats(ROOM).await.expect("the room");
+    assert!(later.ticks >= stats.ticks + 5, "the room stands still: {stats:?} {later:?}");
+    flood.abort();
+    drop(flood.await);
+    beside.unchanged().await;
+}
+
+#[tokio::test]
 async fn a_server_that_goes_away_says_1001_to_all() {
     let beside = Beside::new(server()).await;
     let mut waiting = Raw::open(&beside.url).await;

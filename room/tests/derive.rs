@@ -15,11 +15,26 @@ pub struct Avatar {
     pub cards: Json<Vec<Self>>,
     pub face: Facing,
 }
-impl serde::Serialize for Avatar { fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> { s.serialize_unit() } }
-impl<'de> serde::Deserialize<'de> for Avatar { fn deserialize<S: serde::Deserializer<'de>>(_: S) -> Result<Self, S::Error> { loop {} } }
+impl serde::Serialize for Avatar {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_unit()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Avatar {
+    fn deserialize<S: serde::Deserializer<'de>>(_: S) -> Result<Self, S::Error> {
+        loop {}
+    }
+}
 
 #[derive(FieldEnum, Clone, Copy, Debug)]
-pub enum Facing { North, East = 4, South, r#West }
+pub enum Facing {
+    North,
+    East = 4,
+    South,
+    r#West,
+}
 
 #[test]
-fn a() { println!("{:?}", Avatar::KIND); }
+fn a() {
+    println!("{:?}", Avatar::KIND);
+}

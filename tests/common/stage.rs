@@ -26,7 +26,7 @@ pub(crate) struct Vault {
     pub(crate) combination: u32,
 }
 
-/// A game whose events are words: `echo` answers, `kick` kicks the sender, `panic` panics.
+/// A game whose events are words: `echo` answers, `flood` sends 6 MB, `kick` kicks the sender, `panic` panics.
 #[derive(Default)]
 pub(crate) struct Stage;
 
@@ -51,6 +51,12 @@ impl Game for Stage {
     fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, event: String) {
         match event.as_str() {
             "echo" => room.send(peer.conn, "echo").expect("a short message"),
+            "flood" => {
+                // More than may wait for one socket.
+                for _ in 0..120 {
+                    let _ = room.send(peer.conn, &"x".repeat(50_000));
+                }
+            }
             "kick" => room.kick(peer.player, "asked for it"),
             "panic" => panic!("asked for it"),
             _ => {}

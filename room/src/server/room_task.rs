@@ -140,7 +140,7 @@ impl<G: Game> RoomTask<G> {
                 biased;
                 () = stopped(stop) => return Outcome::Stopped,
                 () = tokio::time::sleep_until(deadline.into()) => self.guarded(Self::turn),
-                Some(command) = self.commands.recv() => self.guarded(|task| task.handle(command)),
+                Some(command) = self.commands.recv() => self.guarded(|task| task.take(command)),
             };
             if let Err(message) = step {
                 return Outcome::Failed(message);
@@ -158,11 +158,19 @@ impl<G: Game> RoomTask<G> {
         catch_unwind(AssertUnwindSafe(|| work(self))).map_err(|panic| panic_message(&*panic))
     }
 
-    /// What has arrived, then the steps that the elapsed time calls for.
-    fn turn(&mut self) {
+    /// A command, and what waits behind it.
+    fn take(&mut self, first: Command<G>) {
+        self.handle(first);
         for _ in 0..limits::ROOM_QUEUE {
             let Ok(command) = self.commands.try_recv() else { break };
             self.handle(command);
+        }
+    }
+
+    /// What has arrived, then the steps that the elapsed time calls for.
+    fn turn(&mut self) {
+        if let Ok(command) = self.commands.try_recv() {
+            self.take(command);
         }
         for _ in 0..self.pace.due(self.now()) {
             let begun = Instant::now();
@@ -281,7 +289,8 @@ impl<G: Game> RoomTask<G> {
 
     /// Whether nobody has been here for long enough, and nobody is on the way in.
     fn is_unwanted(&mut self) -> bool {
-        if self.runtime.connections() > 0 {
+        // The runtime may still have to hear of the last one's leave; it is asked only where it matters.
+        if !self.links.is_empty() || self.runtime.connections() > 0 {
             self.empty_since = None;
             return false;
         }

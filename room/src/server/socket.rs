@@ -94,7 +94,7 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
         biased;
         () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
         () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
-        end = outbox.ended() => return Err(ended(end)),
+        _ = outbox.ended() => return Err(Stop::Ended),
         first = timeout(shared.hello, frames.next(outbox)) => match first {
             Ok(first) => first?,
             Err(_) => return Err(Stop::close(code::NO_HELLO, "no hello in time")),
@@ -119,13 +119,10 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
     // In the room, it is the seats that are limited.
     drop(pass);
     drop(stop);
-    let stop = match listen(conn, &link, frames, outbox, &inbox).await {
-        Err(Stop::Ended) => return Err(Stop::Ended),
-        Err(stop) => stop,
-        Ok(never) => match never {},
-    };
-    let how = if matches!(stop, Stop::Broken) { Closed::Broken } else { Closed::WithFrame };
-    // A room that is gone has no need to hear.
+    let Err(stop) = listen(conn, &link, frames, outbox, &inbox).await;
+    let broken = matches!(stop, Stop::Broken) || outbox.end() == Some(End::Broken);
+    let how = if broken { Closed::Broken } else { Closed::WithFrame };
+    // A room that is gone, or has closed the socket itself, has no need to hear.
     let _ = link.send(Command::Close { conn, how }).await;
     Err(stop)
 }
@@ -140,8 +137,7 @@ async fn authenticate<G: Game>(
     let Some(hook) = &shared.authenticate else { return Ok(Identity::guest()) };
     let request = AuthRequest::new(room.to_owned(), hello.name.clone(), address, hello.auth.clone());
     // A task of its own, so that a panic costs this socket and nothing else.
-    let task = Abort(tokio::spawn(hook.ask(request)));
-    let mut task = task;
+    let mut task = Abort(tokio::spawn(hook.ask(request)));
     match timeout(Duration::from_secs(limits::AUTHENTICATE_SECONDS), &mut task.0).await {
         Ok(Ok(Ok(identity))) => Ok(identity),
         Ok(Ok(Err(denied))) => {
@@ -191,6 +187,9 @@ async fn enter<G: Game>(
     for _ in 0..ENTER_TRIES {
         let Err(mpsc::error::SendError(back)) = link.send(command).await else { return Ok(link) };
         command = back;
+        if *stop.borrow() {
+            return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
+        }
         let (other, fresh) = shared.registry.enter(room, stop).map_err(|_| full())?;
         link = other;
         if let Command::Open(open) = &mut command {
@@ -214,7 +213,7 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
     loop {
         let bytes = tokio::select! {
             biased;
-            end = outbox.ended() => return Err(ended(end)),
+            _ = outbox.ended() => return Err(Stop::Ended),
             message = frames.next(outbox) => message?,
         };
         // A connection that says too much waits for the next tick, and holds up nobody else.
@@ -225,14 +224,10 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
         };
         tokio::select! {
             biased;
-            end = outbox.ended() => return Err(ended(end)),
+            _ = outbox.ended() => return Err(Stop::Ended),
             handed = hand_over => handed?,
         }
     }
-}
-
-fn ended(_: End) -> Stop {
-    Stop::Ended
 }
 
 /// Whole messages of a socket.
