@@ -1,5 +1,29 @@
 //! The client of the `room` crate: a replica of what a player may see, and the connection that keeps it.
+//!
+//! ```no_run
+//! # use room::prelude::*;
+//! # fn schema() -> Schema { Schema::new() }
+//! # async fn play() -> Result<(), room_client::ConnectError> {
+//! let mut client = room_client::connect("ws://127.0.0.1:8787/rooms/forest", schema()).name("Ada").await?;
+//! while !client.status().is_closed() {
+//!     client.update(std::time::Instant::now()); // applies what has come
+//!     for event in client.events() { /* … */ }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`connect`] runs on tokio; everything after it is polled, so that a game loop needs no async runtime: call
+//! [`update`](Client::update) once a frame, then read what entered, changed and left (see [`Replica`]). The socket
+//! lives on a background task of the runtime that `connect` ran on.
 
+mod event;
+pub mod machine;
+#[cfg(feature = "native")]
+mod net;
 pub mod replica;
 
+pub use event::{ClientStats, Event, Message, SendError, Status};
+#[cfg(feature = "native")]
+pub use net::native::{Client, Connect, ConnectError, connect};
 pub use replica::{Applied, Change, Replica};

@@ -5,6 +5,8 @@ pub mod field;
 pub mod limits;
 pub mod room;
 pub mod schema;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod session;
 pub mod store;
 pub mod sync;

@@ -75,6 +75,29 @@ pub const UNJOINED_LEAST: usize = 32;
 /// Bytes waiting for one socket past which it is ended as broken.
 pub const SOCKET_BACKLOG: usize = 4 * KIB * KIB;
 
+/// Bytes of a socket's send buffer in the kernel.
+pub const SOCKET_BUFFER: usize = 64 * KIB;
+/// Bytes of messages that a socket hands to its room before the next tick, at the most; then it is not read
+/// until the tick. More than [`INBOX`], so that a flood of events is closed and not only slowed.
+pub const HANDED_OVER: usize = 2 * INBOX;
+/// What each message counts there besides its own bytes.
+pub const MESSAGE_COST: usize = 64;
+/// Messages of all connections that wait for a room.
+pub const ROOM_QUEUE: usize = 1024;
+/// Seconds that a closed socket's input is read and dropped, so that the close frame arrives.
+pub const CLOSE_SECONDS: u64 = 1;
+/// Bytes that are read and dropped so at the most.
+pub const CLOSE_DISCARD: usize = KIB * KIB;
+/// Seconds that a stopping server waits for its sockets and rooms.
+pub const SHUTDOWN_SECONDS: u64 = 10;
+
+/// The port of a server (*setting*).
+pub const PORT: u16 = 8787;
+/// Rooms of a server (*setting*).
+pub const ROOMS: usize = 1000;
+/// Seconds after which a room that nobody is in stops (*setting*).
+pub const SLEEP_SECONDS: u64 = 60;
+
 /// Seats of a room (*setting*).
 pub const SEATS: usize = 20;
 /// Ticks a second (*setting*).
@@ -85,6 +108,17 @@ pub const TICK_RATE_MOST: u32 = 128;
 pub const STEPS_PER_TURN: u32 = 6;
 /// Acknowledgements a second that a client sends at the most.
 pub const ACKS_PER_SECOND: u32 = 20;
+
+/// Bytes of messages that wait for a client's `update` at the most; past it the client closes.
+pub const CLIENT_WAITING: usize = 16 * KIB * KIB;
+/// Bytes that wait for a client's socket at the most; past it `send` refuses.
+pub const CLIENT_QUEUE: usize = KIB * KIB;
+/// Events that a client keeps for its game at the most; past it the oldest go.
+pub const CLIENT_EVENTS: usize = 4096;
+/// Seconds after which a client gives up to join: more than a room takes for hello and authentication.
+pub const CONNECT_SECONDS: u64 = 30;
+/// Seconds that a client waits for the answer to its leave.
+pub const LEAVE_SECONDS: u64 = 1;
 
 /// Keys that one connection subscribes to.
 pub const SUBSCRIPTIONS: usize = 4096;
@@ -112,5 +146,7 @@ const _: () = {
     assert!(BLOB + TEXT / 2 < ENTITY, "a large field leaves room for others");
     assert!(PART <= UPDATE && PART + 64 <= ROOM_MESSAGE && ROOM_PAYLOAD + 64 <= ROOM_MESSAGE);
     assert!(CLIENT_PAYLOAD + AUTH < CLIENT_MESSAGE);
+    assert!(CLIENT_MESSAGE + MESSAGE_COST <= HANDED_OVER, "every message can be handed over");
+    assert!(UPDATE < SOCKET_BACKLOG && WINDOW < SOCKET_BACKLOG);
     assert!(ID_LEAST < ID_AUTOMATIC_END && ID_AUTOMATIC_END < ID_EXPLICIT_MOST && ID_EXPLICIT_MOST < ID_MOST);
 };

@@ -1,0 +1,3 @@
+//! Sockets: the only part of this crate that does I/O.
+
+pub(crate) mod native;

@@ -1,0 +1,348 @@
+//! The server: sockets, rooms by name and their clocks, over tokio.
+//!
+//! ```no_run
+//! # use room::prelude::*;
+//! # #[derive(Default)] struct Forest;
+//! # impl Game for Forest { type Event = (); type Scratch = (); fn schema() -> Schema { Schema::new() } }
+//! # async fn run() -> Result<(), room::server::StartError> {
+//! room::server::init_logs();
+//! room::server::Server::new(|_room: &str| Forest).port(8787).run().await
+//! # }
+//! ```
+//!
+//! `GET /rooms/<name>` with a WebSocket upgrade of the subprotocol `room.v1` joins a room; it is created when the
+//! first client has been let in. Everything here that waits, reads a clock or draws from the operating system's
+//! randomness stays here: a room's task gives its runtime bytes and time, and takes bytes from it.
+
+mod access;
+mod auth;
+mod config;
+mod door;
+mod listener;
+mod logs;
+mod outbox;
+mod pace;
+mod registry;
+mod room_task;
+mod shutdown;
+mod socket;
+mod stats;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+pub use auth::{AuthRequest, Denied};
+pub use config::StartError;
+pub use logs::init_logs;
+pub use stats::RoomStats;
+
+use crate::limits;
+use crate::room::{Game, Room};
+use crate::runtime::Identity;
+use crate::schema::Schema;
+use access::Access;
+use auth::Hook;
+use config::Config;
+use door::Door;
+use registry::{Make, Registry};
+use room_task::Command;
+
+/// What every socket needs.
+struct Shared<G: Game> {
+    schema: Schema,
+    access: Access,
+    door: Arc<Door>,
+    authenticate: Option<Hook>,
+    registry: Arc<Registry<G>>,
+    hello: Duration,
+    connections: AtomicU64,
+}
+
+impl<G: Game> Shared<G> {
+    fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A server of rooms that all run one game, not yet started.
+///
+/// Every setting has a default that suits development on one's own machine.
+#[must_use = "a server does nothing until `start` or `run`"]
+pub struct Server<G: Game> {
+    config: Config,
+    make: Make<G>,
+    authenticate: Option<Hook>,
+}
+
+impl<G: Game> Server<G> {
+    /// A server whose rooms are made by `make`, which is given the room's name. It is called on a thread where
+    /// it may take long, such as to load a world.
+    pub fn new(make: impl Fn(&str) -> G + Send + Sync + 'static) -> Server<G> {
+        Server { config: Config::default(), make: Arc::new(make), authenticate: None }
+    }
+
+    /// The host name or address to listen on. Default: 127.0.0.1, which only this machine reaches.
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.config.host = host.into();
+        self
+    }
+
+    /// The port to listen on; 0 lets the system choose. Default: 8787.
+    pub fn port(mut self, port: u16) -> Self {
+        self.config.port = port;
+        self
+    }
+
+    /// The names under which players reach the server, as `name` or `name:port`. In development loopback names
+    /// need not be listed; a request for any other name is answered with 403.
+    pub fn hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
+        self.config.hosts = hosts.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The pages, other than the server's own and those of localhost, that may open sockets, such as
+    /// `https://game.example`. A page that is not listed is answered with 403.
+    pub fn origins<S: Into<String>>(mut self, origins: impl IntoIterator<Item = S>) -> Self {
+        self.config.origins = origins.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Ticks a second, 1 to 128. Default: 20.
+    pub fn tick_rate(mut self, ticks: u32) -> Self {
+        self.config.room.tick_rate = ticks;
+        self
+    }
+
+    /// Sends an update every `ticks` ticks, 1 to 128. Default: 1.
+    pub fn send_every(mut self, ticks: u32) -> Self {
+        self.config.room.send_every = ticks;
+        self
+    }
+
+    /// Seats of a room; who comes to a full one is refused with 4004. Default: 20.
+    pub fn max_players(mut self, seats: usize) -> Self {
+        self.config.room.seats = seats;
+        self
+    }
+
+    /// The most plain bytes of one update, 60 KiB to 2 MiB. Default: 256 KiB.
+    pub fn update_cap(mut self, bytes: usize) -> Self {
+        self.config.room.update_cap = bytes;
+        self
+    }
+
+    /// The most unacknowledged bytes after which no update starts, 60 KiB to 2 MiB. Default: 256 KiB.
+    pub fn window(mut self, bytes: usize) -> Self {
+        self.config.room.window = bytes;
+        self
+    }
+
+    /// The DEFLATE level of compressed pieces, 1 to 9. They are made once and sent to everyone who needs them.
+    pub fn piece_level(mut self, level: u32) -> Self {
+        self.config.room.piece_level = level;
+        self
+    }
+
+    /// Adds a hash of the view to each update, which clients compare: for tests, and for finding divergence.
+    pub fn view_hash(mut self, on: bool) -> Self {
+        self.config.room.view_hash = on;
+        self
+    }
+
+    /// The build's name, at most 64 letters, digits, `.`, `_` and `-`. A client of another build plays on, and
+    /// both sides are told.
+    pub fn build(mut self, build: impl Into<String>) -> Self {
+        self.config.room.build = build.into();
+        self
+    }
+
+    /// The most rooms at once; past it, a client that would create another is sent away with 1013. Default: 1,000.
+    pub fn max_rooms(mut self, rooms: usize) -> Self {
+        self.config.max_rooms = rooms;
+        self
+    }
+
+    /// Seconds that a new socket has for its request, and again for its hello. Default: 10.
+    pub fn hello_seconds(mut self, seconds: u64) -> Self {
+        self.config.hello = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Seconds after which a room that nobody is in stops. Default: 60.
+    pub fn sleep_seconds(mut self, seconds: u64) -> Self {
+        self.config.sleep = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Asks `hook` who a client is, before it gets a room or a seat. Without a hook everybody comes in as a guest.
+    /// It has 10 seconds; one that takes longer, or panics, costs its client and nobody else.
+    ///
+    /// ```no_run
+    /// # use room::prelude::*;
+    /// # struct Forest;
+    /// # impl Game for Forest { type Event = (); type Scratch = (); fn schema() -> Schema { Schema::new() } }
+    /// use room::server::{Denied, Server};
+    /// # let server = Server::new(|_: &str| Forest);
+    /// let server = server.authenticate(|request| async move {
+    ///     match request.auth::<String>() {
+    ///         Ok(Some(password)) if password == "friend" => Ok(room::runtime::Identity::account("ada")),
+    ///         _ => Err(Denied::new("speak, friend, and enter")),
+    ///     }
+    /// });
+    /// ```
+    pub fn authenticate<F, A>(mut self, hook: F) -> Self
+    where
+        F: Fn(AuthRequest) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Identity, Denied>> + Send + 'static,
+    {
+        self.authenticate = Some(Hook::new(hook));
+        self
+    }
+
+    /// For servers that strangers reach: refuses to start without an [`authenticate`](Self::authenticate) hook,
+    /// and answers only to the names it is configured with.
+    pub fn deployed(mut self) -> Self {
+        self.config.deployed = true;
+        self
+    }
+
+    /// Starts listening. The server lives until its handle is [shut down](ServerHandle::shutdown) or dropped.
+    ///
+    /// # Errors
+    /// Fails where a setting has a value it cannot have, where a deployed server lacks what it needs, and where
+    /// the address cannot be listened on.
+    pub async fn start(self) -> Result<ServerHandle<G>, StartError> {
+        let Server { config, make, authenticate } = self;
+        let access = config.check(authenticate.is_some())?;
+        let schema = G::schema();
+        schema.validate().map_err(crate::runtime::StartError::from)?;
+        let listener = listener::bind(&config.host, config.port).await?;
+        let address = listener.local_addr().map_err(|error| StartError::Listen {
+            host: config.host.clone(),
+            port: config.port,
+            error,
+        })?;
+        let (stop, stopped) = watch::channel(false);
+        let unjoined = (limits::UNJOINED_PER_SEAT * config.room.seats).max(limits::UNJOINED_LEAST);
+        log_start(&config, address);
+        let registry = Registry::new(make, config.room, config.sleep, config.max_rooms);
+        let shared = Arc::new(Shared {
+            schema,
+            access,
+            door: Door::new(unjoined),
+            authenticate,
+            registry: Arc::new(registry),
+            hello: config.hello,
+            connections: AtomicU64::new(1),
+        });
+        tokio::spawn(listener::accept(shared.clone(), listener, stopped));
+        Ok(ServerHandle { shared, stop, address })
+    }
+
+    /// Serves until ctrl-c or SIGTERM, then closes every socket with 1001 and returns.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn run(self) -> Result<(), StartError> {
+        self.start().await?.run().await;
+        Ok(())
+    }
+}
+
+fn log_start(config: &Config, address: SocketAddr) {
+    tracing::info!(
+        kind = "started",
+        %address,
+        version = env!("CARGO_PKG_VERSION"),
+        build = config.room.build,
+        tick_rate = config.room.tick_rate,
+        send_every = config.room.send_every,
+        max_players = config.room.seats,
+        max_rooms = config.max_rooms,
+        deployed = config.deployed,
+        "server started"
+    );
+}
+
+/// A running server. Dropping it stops the server without waiting.
+#[must_use = "the server stops when its handle is dropped"]
+pub struct ServerHandle<G: Game> {
+    shared: Arc<Shared<G>>,
+    // Every task of the server holds a receiver: true stops them, and with the last one gone all have stopped.
+    stop: watch::Sender<bool>,
+    address: SocketAddr,
+}
+
+impl<G: Game> ServerHandle<G> {
+    /// The address it listens on.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of a room for a client on this machine.
+    #[must_use]
+    pub fn url(&self, room: &str) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(if address.is_ipv4() {
+                [127, 0, 0, 1].into()
+            } else {
+                std::net::Ipv6Addr::LOCALHOST.into()
+            });
+        }
+        format!("ws://{address}/rooms/{room}")
+    }
+
+    /// The names of the rooms there are, in order.
+    #[must_use]
+    pub fn rooms(&self) -> Vec<String> {
+        self.shared.registry.names()
+    }
+
+    /// Looks at a room between two ticks. `None` where there is no such room, or `look` panicked.
+    pub async fn inspect<R: Send + 'static>(
+        &self,
+        room: &str,
+        look: impl FnOnce(&G, &Room<G>) -> R + Send + 'static,
+    ) -> Option<R> {
+        let (reply, answer) = oneshot::channel();
+        let look = Command::Inspect(Box::new(move |runtime| {
+            // Who asked may have stopped waiting.
+            let _ = reply.send(look(runtime.game(), runtime.room()));
+        }));
+        let link = self.shared.registry.find(room)?;
+        link.send(look).await.ok()?;
+        answer.await.ok()
+    }
+
+    /// Figures of a room, or `None` where there is no such room.
+    pub async fn stats(&self, room: &str) -> Option<RoomStats> {
+        let (reply, answer) = oneshot::channel();
+        let link = self.shared.registry.find(room)?;
+        link.send(Command::Stats(reply)).await.ok()?;
+        answer.await.ok()
+    }
+
+    /// Serves until ctrl-c or SIGTERM, then shuts down.
+    pub async fn run(self) {
+        shutdown::signal().await;
+        self.shutdown().await;
+    }
+
+    /// Closes every socket with 1001 and stops all rooms. Returns once all have stopped, or after 10 seconds.
+    pub async fn shutdown(self) {
+        self.stop.send_replace(true);
+        let limit = Duration::from_secs(limits::SHUTDOWN_SECONDS);
+        if tokio::time::timeout(limit, self.stop.closed()).await.is_err() {
+            tracing::warn!(kind = "stopped", "server stopped while a room or a socket was still busy");
+        } else {
+            tracing::info!(kind = "stopped", "server stopped");
+        }
+    }
+}

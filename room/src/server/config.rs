@@ -1,0 +1,180 @@
+//! The settings of a server, and what is wrong with them.
+
+use std::time::Duration;
+
+use super::access::{Access, BadEntry};
+use crate::limits;
+use crate::runtime::Settings;
+
+/// Everything that `Server`'s builder sets.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) hosts: Vec<String>,
+    pub(super) origins: Vec<String>,
+    pub(super) room: Settings,
+    pub(super) max_rooms: usize,
+    pub(super) hello: Duration,
+    pub(super) sleep: Duration,
+    pub(super) deployed: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            host: "127.0.0.1".to_owned(),
+            port: limits::PORT,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            room: Settings::default(),
+            max_rooms: limits::ROOMS,
+            hello: Duration::from_secs(limits::HELLO_SECONDS),
+            sleep: Duration::from_secs(limits::SLEEP_SECONDS),
+            deployed: false,
+        }
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A setting has a value that it cannot have.
+    #[error("the setting `{name}` is {value}; allowed is {allowed}")]
+    Setting {
+        /// The builder's method.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// What would do.
+        allowed: &'static str,
+    },
+    /// A deployed server must know who comes in.
+    #[error(
+        "a deployed server needs an `authenticate` hook; set one, or leave `deployed()` out in development"
+    )]
+    NoAuthentication,
+    /// A deployed server must know its own names.
+    #[error("a deployed server on {0} needs `hosts([…])`: the names under which players reach it")]
+    NoHosts(String),
+    /// A room of the game could not run: its schema or a setting of its own has a fault.
+    #[error(transparent)]
+    Room(#[from] crate::runtime::StartError),
+    /// Another program has the port.
+    #[error("port {port} of {host} is taken; stop the program that has it or choose another with `port(…)`")]
+    PortTaken {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {host}:{port}: {error}")]
+    Listen {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}
+
+impl Config {
+    /// Checks every setting; the answer is what the door-keeper compares requests with.
+    pub(super) fn check(&self, authenticated: bool) -> Result<Access, StartError> {
+        self.room.validate()?;
+        let most = limits::SOCKET_BACKLOG as u64 / 2;
+        in_range(
+            "send_every",
+            u64::from(self.room.send_every),
+            u64::from(limits::TICK_RATE_MOST),
+            "1 to 128",
+        )?;
+        in_range("max_players", self.room.seats as u64, 1 << 20, "1 to 1048576")?;
+        in_range("max_rooms", self.max_rooms as u64, 1 << 20, "1 to 1048576")?;
+        in_range("update_cap", self.room.update_cap as u64, most, "60 KiB to 2 MiB")?;
+        in_range("window", self.room.window as u64, most, "60 KiB to 2 MiB")?;
+        if self.deployed && !authenticated {
+            return Err(StartError::NoAuthentication);
+        }
+        self.access()
+    }
+
+    fn access(&self) -> Result<Access, StartError> {
+        let mut hosts = self.hosts.clone();
+        let anywhere = matches!(self.host.as_str(), "0.0.0.0" | "::" | "[::]");
+        if !anywhere {
+            // Who is told to listen on a name answers to it.
+            let bare = self.host.trim_start_matches('[').trim_end_matches(']');
+            hosts.push(if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() });
+        } else if self.deployed && hosts.is_empty() {
+            return Err(StartError::NoHosts(self.host.clone()));
+        }
+        Access::new(&hosts, &self.origins, !self.deployed).map_err(|bad| match bad {
+            BadEntry::Host(value) if !self.hosts.contains(&value) => {
+                StartError::Setting { name: "host", value, allowed: "a host name or an address" }
+            }
+            BadEntry::Host(value) => StartError::Setting {
+                name: "hosts",
+                value,
+                allowed: "`name` or `name:port`, such as game.example",
+            },
+            BadEntry::Origin(value) => {
+                let allowed = "`scheme://name[:port]`, such as https://game.example";
+                StartError::Setting { name: "origins", value, allowed }
+            }
+        })
+    }
+}
+
+fn in_range(name: &'static str, value: u64, most: u64, allowed: &'static str) -> Result<(), StartError> {
+    if (1..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(StartError::Setting { name, value: value.to_string(), allowed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(change: impl FnOnce(&mut Config)) -> String {
+        let mut config = Config::default();
+        change(&mut config);
+        config.check(false).expect_err("a fault").to_string()
+    }
+
+    #[test]
+    fn the_defaults_start() {
+        assert!(Config::default().check(false).is_ok());
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_what_is_allowed() {
+        assert_eq!(fault(|c| c.room.tick_rate = 0), "tick_rate is 0; allowed is 1 to 128");
+        assert_eq!(fault(|c| c.max_rooms = 0), "the setting `max_rooms` is 0; allowed is 1 to 1048576");
+        assert!(fault(|c| c.room.build = "a b".to_owned()).contains("build is \"a b\""));
+        assert!(fault(|c| c.origins.push("nonsense".to_owned())).contains("`origins` is nonsense"));
+        assert!(fault(|c| c.hosts.push("http://x".to_owned())).contains("`hosts` is http://x"));
+    }
+
+    #[test]
+    fn a_deployed_server_says_what_it_lacks() {
+        assert!(fault(|c| c.deployed = true).contains("authenticate"));
+        let config = Config { deployed: true, host: "0.0.0.0".to_owned(), ..Config::default() };
+        assert!(config.check(true).expect_err("no hosts").to_string().contains("hosts("));
+        let config = Config { hosts: vec!["game.example".to_owned()], ..config };
+        assert!(config.check(true).expect("complete").host("game.example"));
+    }
+
+    #[test]
+    fn an_address_to_listen_on_is_a_host_too() {
+        let config = Config { host: "::1".to_owned(), ..Config::default() };
+        assert!(config.check(false).is_ok());
+        let config = Config { host: "192.168.1.5".to_owned(), ..Config::default() };
+        assert!(config.check(false).unwrap().host("192.168.1.5:8787"));
+    }
+}

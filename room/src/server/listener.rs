@@ -1,0 +1,195 @@
+//! HTTP: what is answered before a socket is a socket.
+
+use std::io::{Cursor, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use fastwebsockets::upgrade::{IncomingUpgrade, UpgradeFut};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+
+use super::Shared;
+use super::access::{self, Access};
+use super::config::StartError;
+use super::shutdown::stopped;
+use super::socket::{self, Visitor};
+use crate::limits;
+use crate::room::Game;
+use crate::wire::SUBPROTOCOL;
+
+/// Listens on the first address of `host` that can be had.
+pub(super) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartError> {
+    let fail = |error: std::io::Error| match error.kind() {
+        ErrorKind::AddrInUse => StartError::PortTaken { host: host.to_owned(), port },
+        _ => StartError::Listen { host: host.to_owned(), port, error },
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let mut failed = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
+    for address in tokio::net::lookup_host((bare, port)).await.map_err(fail)? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(fail(failed))
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    // Inherited by the sockets it accepts. Small, so that what a slow connection has not taken waits where it can
+    // still be replaced by something newer.
+    socket.set_send_buffer_size(limits::SOCKET_BUFFER as u32)?;
+    socket.bind(address)?;
+    socket.listen(1024)
+}
+
+/// Accepts until the server stops.
+pub(super) async fn accept<G: Game>(
+    shared: Arc<Shared<G>>,
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+) {
+    let router = router(shared.clone());
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                tokio::spawn(connection(shared.clone(), router.clone(), stream, address, stop.clone()));
+            }
+            Err(error) => {
+                // Out of descriptors, most likely: wait for some to come back.
+                tracing::warn!(kind = "accept_failed", "a connection was not accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// Speaks HTTP on a connection until it is upgraded, answered or late.
+async fn connection<G: Game>(
+    shared: Arc<Shared<G>>,
+    router: Router,
+    stream: TcpStream,
+    address: SocketAddr,
+    mut stop: watch::Receiver<bool>,
+) {
+    let pass = Arc::new(shared.door.enter(address.ip()));
+    // Where it fails the connection is slower, or gone.
+    let _ = stream.set_nodelay(true);
+    let visitor = Visitor { address: address.ip(), pass: pass.clone(), stop: stop.clone() };
+    let service = TowerToHyperService::new(router.layer(Extension(visitor)));
+    let http = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.hello)
+        .max_buf_size(HTTP_BUFFER)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    tokio::select! {
+        biased;
+        _ = http => {}
+        () = stopped(&mut stop) => {}
+        () = pass.evicted() => {}
+        () = tokio::time::sleep(shared.hello) => {}
+    }
+}
+
+/// The most bytes of a request's head.
+const HTTP_BUFFER: usize = 16 * 1024;
+
+fn router<G: Game>(shared: Arc<Shared<G>>) -> Router {
+    Router::new()
+        .route("/rooms/{name}", get(join::<G>))
+        .layer(middleware::from_fn_with_state(shared.clone(), guard::<G>))
+        .with_state(shared)
+}
+
+/// Answers requests for a foreign host, and those of a foreign page, with 403.
+async fn guard<G: Game>(State(shared): State<Arc<Shared<G>>>, request: Request, next: Next) -> Response {
+    match allowed(&shared.access, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(message) => refuse(StatusCode::FORBIDDEN, message),
+    }
+}
+
+fn allowed(access: &Access, headers: &HeaderMap) -> Result<(), &'static str> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = text(header::HOST).unwrap_or_default();
+    if !access.host(host) {
+        tracing::info!(kind = "denied", host, "a request for a host that is not on the list");
+        return Err("this host is not on the server's list of `hosts`");
+    }
+    match text(header::ORIGIN) {
+        Some(origin) if !access.origin(origin, host) => {
+            tracing::info!(kind = "denied", origin, "a request of a page that is not on the list");
+            Err("this origin is not on the server's list of `origins`")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `GET /rooms/<name>`.
+async fn join<G: Game>(
+    State(shared): State<Arc<Shared<G>>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(room): Path<String>,
+    headers: HeaderMap,
+    upgrade: Result<IncomingUpgrade, StatusCode>,
+) -> Response {
+    if !access::room_name(&room) {
+        return refuse(
+            StatusCode::NOT_FOUND,
+            "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`",
+        );
+    }
+    if !offers_subprotocol(&headers) {
+        return refuse(StatusCode::BAD_REQUEST, "connect with a WebSocket of the subprotocol `room.v1`");
+    }
+    let Ok((mut response, upgraded)) = upgrade.map_err(|_| ()).and_then(|u| u.upgrade().map_err(|_| ()))
+    else {
+        return refuse(StatusCode::BAD_REQUEST, "this is no WebSocket upgrade of version 13");
+    };
+    response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+    tokio::spawn(serve(shared, room, visitor, upgraded));
+    response.map(Body::new)
+}
+
+/// Waits for the socket and serves it.
+async fn serve<G: Game>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, upgraded: UpgradeFut) {
+    // An error means that the connection ended before its answer was written.
+    let Ok(socket) = upgraded.await else { return };
+    let upgraded = socket.into_inner().into_inner();
+    let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
+        return tracing::error!(kind = "failed", room, "a socket of an unknown kind");
+    };
+    let (read, write) = parts.io.into_inner().into_split();
+    // What came right behind the request was read with it.
+    let read = Cursor::new(parts.read_buf).chain(read);
+    socket::serve(shared, room, visitor, read, write).await;
+}
+
+fn offers_subprotocol(headers: &HeaderMap) -> bool {
+    let offers =
+        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    offers.flat_map(|list| list.split(',')).any(|offer| offer.trim() == SUBPROTOCOL)
+}
+
+fn refuse(status: StatusCode, message: &'static str) -> Response {
+    (status, message).into_response()
+}

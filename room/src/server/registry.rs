@@ -1,0 +1,134 @@
+//! The rooms of a server by name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+
+use super::room_task::{self, Command};
+use crate::limits;
+use crate::room::Game;
+use crate::runtime::Settings;
+
+/// How a game is made for a room's name.
+pub(super) type Make<G> = Arc<dyn Fn(&str) -> G + Send + Sync>;
+
+/// Finds rooms, and starts the task of one that is not there yet.
+pub(super) struct Registry<G: Game> {
+    make: Make<G>,
+    pub(super) settings: Settings,
+    pub(super) sleep: std::time::Duration,
+    max_rooms: usize,
+    rooms: Mutex<Rooms<G>>,
+}
+
+struct Rooms<G: Game> {
+    by_name: HashMap<String, Entry<G>>,
+    next: u64,
+}
+
+struct Entry<G: Game> {
+    // Tells a room from a later one of the same name.
+    number: u64,
+    link: mpsc::Sender<Command<G>>,
+    ticket: Arc<()>,
+}
+
+/// Keeps a room from going to sleep while a client is on its way in.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    _held: Arc<()>,
+}
+
+/// The server has as many rooms as it may have.
+#[derive(Debug)]
+pub(super) struct NoPlace;
+
+impl<G: Game> Registry<G> {
+    pub(super) fn new(
+        make: Make<G>,
+        settings: Settings,
+        sleep: std::time::Duration,
+        max_rooms: usize,
+    ) -> Registry<G> {
+        let rooms = Mutex::new(Rooms { by_name: HashMap::new(), next: 0 });
+        Registry { make, settings, sleep, max_rooms, rooms }
+    }
+
+    /// The room of that name, created if need be.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        name: &str,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<(mpsc::Sender<Command<G>>, Ticket), NoPlace> {
+        let mut rooms = self.lock();
+        if let Some(entry) = rooms.by_name.get(name) {
+            return Ok((entry.link.clone(), Ticket { _held: entry.ticket.clone() }));
+        }
+        if rooms.by_name.len() >= self.max_rooms {
+            return Err(NoPlace);
+        }
+        let (link, commands) = mpsc::channel(limits::ROOM_QUEUE);
+        let ticket = Arc::new(());
+        let number = rooms.next;
+        rooms.next += 1;
+        let entry = Entry { number, link: link.clone(), ticket: ticket.clone() };
+        rooms.by_name.insert(name.to_owned(), entry);
+        drop(rooms);
+        let place = Place { registry: self.clone(), name: name.to_owned(), number };
+        tokio::spawn(room_task::run(place, self.make.clone(), commands, stop.clone()));
+        Ok((link, Ticket { _held: ticket }))
+    }
+
+    /// The room of that name, if there is one.
+    pub(super) fn find(&self, name: &str) -> Option<mpsc::Sender<Command<G>>> {
+        self.lock().by_name.get(name).map(|entry| entry.link.clone())
+    }
+
+    /// The names of all rooms, in order.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.lock().by_name.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rooms<G>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A room's own entry; given up when its task ends, however it ends.
+pub(super) struct Place<G: Game> {
+    pub(super) registry: Arc<Registry<G>>,
+    pub(super) name: String,
+    number: u64,
+}
+
+impl<G: Game> Place<G> {
+    /// Takes the entry out unless a client is on its way in.
+    pub(super) fn leave_if_unwanted(&self) -> bool {
+        let mut rooms = self.registry.lock();
+        let unwanted = rooms
+            .by_name
+            .get(&self.name)
+            .is_some_and(|entry| entry.number == self.number && Arc::strong_count(&entry.ticket) == 1);
+        if unwanted {
+            rooms.by_name.remove(&self.name);
+        }
+        unwanted
+    }
+
+    /// Takes the entry out.
+    pub(super) fn leave(&self) {
+        let mut rooms = self.registry.lock();
+        if rooms.by_name.get(&self.name).is_some_and(|entry| entry.number == self.number) {
+            rooms.by_name.remove(&self.name);
+        }
+    }
+}
+
+impl<G: Game> Drop for Place<G> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

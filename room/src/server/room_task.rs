@@ -1,0 +1,347 @@
+//! One task a room: sole owner of its runtime and of its clock.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use super::outbox::Outbox;
+use super::pace::Pace;
+use super::registry::{Make, Place, Ticket};
+use super::shutdown::stopped;
+use super::stats::RoomStats;
+use crate::limits;
+use crate::room::Game;
+use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Runtime, Transmit};
+use crate::session::code;
+
+/// What reaches a room from outside, in order of arrival.
+pub(super) enum Command<G: Game> {
+    /// A client was let in.
+    Open(Box<Open>),
+    /// A whole message.
+    Message { conn: ConnectionId, bytes: Vec<u8> },
+    /// A socket ended.
+    Close { conn: ConnectionId, how: Closed },
+    /// A look at the room between two ticks.
+    Inspect(Look<G>),
+    /// The loop's figures.
+    Stats(oneshot::Sender<RoomStats>),
+}
+
+/// A question to a room, with its types erased.
+pub(super) type Look<G> = Box<dyn FnOnce(&Runtime<G>) + Send>;
+
+/// A client on its way in.
+pub(super) struct Open {
+    pub(super) conn: ConnectionId,
+    pub(super) join: Join,
+    pub(super) outbox: Arc<Outbox>,
+    /// Permits for bytes that the read task may hand over before the next tick.
+    pub(super) inbox: Arc<Semaphore>,
+    /// Keeps the room awake until it has taken this.
+    pub(super) ticket: Ticket,
+}
+
+/// The room's end of a socket.
+struct Link {
+    outbox: Arc<Outbox>,
+    inbox: Arc<Semaphore>,
+    // Permits taken since the last tick.
+    taken: usize,
+}
+
+struct RoomTask<G: Game> {
+    place: Place<G>,
+    runtime: Runtime<G>,
+    commands: mpsc::Receiver<Command<G>>,
+    links: HashMap<ConnectionId, Link>,
+    // Connections that have taken permits since the last tick.
+    heard: Vec<ConnectionId>,
+    // Connections that did not drain; told to the runtime once it has been drained.
+    overflowed: Vec<ConnectionId>,
+    opened: Instant,
+    pace: Pace,
+    empty_since: Option<Duration>,
+    stats: RoomStats,
+}
+
+/// Why a room's loop ended.
+enum Outcome {
+    Stopped,
+    Unwanted,
+    Failed(String),
+}
+
+/// What a message costs in its connection's inbox.
+pub(super) fn cost(message: &[u8]) -> usize {
+    message.len() + limits::MESSAGE_COST
+}
+
+/// Creates the room and runs it until it is stopped, unwanted or failed.
+pub(super) async fn run<G: Game>(
+    place: Place<G>,
+    make: Make<G>,
+    mut commands: mpsc::Receiver<Command<G>>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let runtime = match create(&place, make).await {
+        Ok(runtime) => runtime,
+        Err(message) => {
+            tracing::error!(kind = "failed", room = place.name, "the room could not be created: {message}");
+            place.leave();
+            return refuse(&mut commands, code::FAILED, NOT_SAVED);
+        }
+    };
+    let mut task = RoomTask {
+        pace: Pace::new(place.registry.settings.tick_rate, Duration::ZERO),
+        place,
+        runtime,
+        commands,
+        links: HashMap::new(),
+        heard: Vec::new(),
+        overflowed: Vec::new(),
+        opened: Instant::now(),
+        empty_since: None,
+        stats: RoomStats::default(),
+    };
+    task.drain();
+    tracing::info!(kind = "created", room = task.place.name, "room created");
+    let outcome = task.run(&mut stop).await;
+    task.end(outcome);
+}
+
+/// Makes the game and its runtime on a thread where taking long disturbs nobody.
+async fn create<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, String> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| format!("no random seed: {error}"))?;
+    let (name, settings) = (place.name.clone(), place.registry.settings.clone());
+    let made = tokio::task::spawn_blocking(move || Runtime::new(make(&name), settings, seed));
+    match made.await {
+        Ok(Ok(runtime)) => Ok(runtime),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(error) => Err(match error.try_into_panic() {
+            Ok(panic) => panic_message(&*panic),
+            Err(error) => error.to_string(),
+        }),
+    }
+}
+
+/// The reason of a failure: rooms live in memory alone.
+const NOT_SAVED: &str = r#"{"saved":false}"#;
+
+impl<G: Game> RoomTask<G> {
+    async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Outcome {
+        loop {
+            let deadline = self.opened + self.pace.next();
+            let step = tokio::select! {
+                biased;
+                () = stopped(stop) => return Outcome::Stopped,
+                () = tokio::time::sleep_until(deadline.into()) => self.guarded(Self::turn),
+                Some(command) = self.commands.recv() => self.guarded(|task| task.take(command)),
+            };
+            if let Err(message) = step {
+                return Outcome::Failed(message);
+            }
+            if self.is_unwanted() {
+                return Outcome::Unwanted;
+            }
+            // A room that is behind is always due; sockets of the same thread must come to their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Runs what may call the game; a panic fails this room and no other.
+    fn guarded(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), String> {
+        catch_unwind(AssertUnwindSafe(|| work(self))).map_err(|panic| panic_message(&*panic))
+    }
+
+    /// A command, and what waits behind it.
+    fn take(&mut self, first: Command<G>) {
+        self.handle(first);
+        for _ in 0..limits::ROOM_QUEUE {
+            let Ok(command) = self.commands.try_recv() else { break };
+            self.handle(command);
+        }
+    }
+
+    /// What has arrived, then the steps that the elapsed time calls for.
+    fn turn(&mut self) {
+        if let Ok(command) = self.commands.try_recv() {
+            self.take(command);
+        }
+        for _ in 0..self.pace.due(self.now()) {
+            let begun = Instant::now();
+            self.runtime.tick(self.now());
+            self.drain();
+            self.stats.ticked(begun.elapsed());
+            self.stats.dropped_ticks = self.pace.dropped();
+            self.release();
+        }
+    }
+
+    fn handle(&mut self, command: Command<G>) {
+        let now = self.now();
+        match command {
+            Command::Open(open) => {
+                let Open { conn, join, outbox, inbox, ticket } = *open;
+                self.links.insert(conn, Link { outbox, inbox, taken: 0 });
+                self.runtime.handle_open(conn, now, join);
+                drop(ticket);
+            }
+            Command::Message { conn, bytes } => {
+                let Some(link) = self.links.get_mut(&conn) else { return };
+                if link.taken == 0 {
+                    self.heard.push(conn);
+                }
+                link.taken += cost(&bytes);
+                self.runtime.handle_message(conn, now, &bytes);
+            }
+            Command::Close { conn, how } => {
+                if self.links.remove(&conn).is_none() {
+                    return;
+                }
+                self.runtime.handle_close(conn, now, how);
+            }
+            Command::Inspect(look) => {
+                // Its panic is the asker's, who hears nothing; the room has not changed.
+                let _ = catch_unwind(AssertUnwindSafe(|| look(&self.runtime)));
+            }
+            Command::Stats(reply) => {
+                let connections = self.runtime.connections();
+                let _ = reply.send(RoomStats { connections, ..self.stats.clone() });
+            }
+        }
+        self.drain();
+    }
+
+    /// Takes everything that the runtime has to say.
+    fn drain(&mut self) {
+        loop {
+            self.transmit();
+            while let Some(log) = self.runtime.poll_log() {
+                tracing::info!(kind = log.kind(), room = self.place.name, "{log}");
+            }
+            if self.overflowed.is_empty() {
+                return;
+            }
+            let now = self.now();
+            for conn in std::mem::take(&mut self.overflowed) {
+                tracing::info!(
+                    kind = "fell_behind",
+                    room = self.place.name,
+                    conn = conn.0,
+                    "a socket does not drain"
+                );
+                self.runtime.handle_close(conn, now, Closed::Broken);
+            }
+        }
+    }
+
+    fn transmit(&mut self) {
+        let mut last: Option<(ConnectionId, &Arc<Outbox>)> = None;
+        let mut closed = Vec::new();
+        while let Some(Transmit { conn, outgoing }) = self.runtime.poll_transmit() {
+            let outbox = match last {
+                Some((before, outbox)) if before == conn => outbox,
+                _ => {
+                    if let Some((_, outbox)) = last.take() {
+                        outbox.flush();
+                    }
+                    let Some(link) = self.links.get(&conn) else { continue };
+                    last.insert((conn, &link.outbox)).1
+                }
+            };
+            match outgoing {
+                Outgoing::Message(bytes) => {
+                    self.stats.bytes_sent += bytes.len() as u64;
+                    if outbox.message(bytes).is_err() {
+                        self.overflowed.push(conn);
+                    }
+                }
+                Outgoing::Close { code, reason } => {
+                    outbox.close(code, reason);
+                    closed.push(conn);
+                }
+            }
+        }
+        if let Some((_, outbox)) = last {
+            outbox.flush();
+        }
+        for conn in closed {
+            self.links.remove(&conn);
+        }
+        for conn in &self.overflowed {
+            self.links.remove(conn);
+        }
+    }
+
+    /// The tick has handled what arrived; connections may hand over more.
+    fn release(&mut self) {
+        for conn in self.heard.drain(..) {
+            if let Some(link) = self.links.get_mut(&conn) {
+                link.inbox.add_permits(std::mem::take(&mut link.taken));
+            }
+        }
+    }
+
+    /// Whether nobody has been here for long enough, and nobody is on the way in.
+    fn is_unwanted(&mut self) -> bool {
+        // The runtime may still have to hear of the last one's leave; it is asked only where it matters.
+        if !self.links.is_empty() || self.runtime.connections() > 0 {
+            self.empty_since = None;
+            return false;
+        }
+        let now = self.now();
+        let since = *self.empty_since.get_or_insert(now);
+        now.saturating_sub(since) >= self.place.registry.sleep && self.place.leave_if_unwanted()
+    }
+
+    fn end(mut self, outcome: Outcome) {
+        let room = &self.place.name;
+        let (code, reason) = match &outcome {
+            Outcome::Stopped => {
+                tracing::info!(kind = "stopped", room, "room stopped with its server");
+                (code::GOING_AWAY, GOING_AWAY)
+            }
+            Outcome::Unwanted => {
+                tracing::info!(kind = "stopped", room, "room stopped; nobody was in it");
+                (code::BUSY, "try again")
+            }
+            Outcome::Failed(message) => {
+                tracing::error!(kind = "failed", room, "room failed: {message}");
+                (code::FAILED, NOT_SAVED)
+            }
+        };
+        self.place.leave();
+        for link in self.links.values() {
+            link.outbox.close(code, reason);
+        }
+        refuse(&mut self.commands, code, reason);
+    }
+
+    fn now(&self) -> Duration {
+        self.opened.elapsed()
+    }
+}
+
+/// The reason that goes with 1001.
+pub(super) const GOING_AWAY: &str = "the server is going away";
+
+/// Takes no more commands, and closes the sockets of those who were on their way in.
+fn refuse<G: Game>(commands: &mut mpsc::Receiver<Command<G>>, code: u16, reason: &str) {
+    commands.close();
+    while let Ok(command) = commands.try_recv() {
+        if let Command::Open(open) = command {
+            open.outbox.close(code, reason);
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
+}

@@ -1,0 +1,317 @@
+//! One socket: a read task, which this is, and a write task.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastwebsockets::{OpCode, Role, WebSocketError, WebSocketRead};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::Shared;
+use super::auth::AuthRequest;
+use super::door::Pass;
+use super::outbox::{End, Outbox};
+use super::room_task::{Command, GOING_AWAY, Open, cost};
+use super::shutdown::stopped;
+use crate::limits;
+use crate::room::Game;
+use crate::runtime::{Closed, ConnectionId, Identity, Join};
+use crate::session::{self, Hello, code};
+
+/// Who opened a socket.
+#[derive(Clone)]
+pub(super) struct Visitor {
+    pub(super) address: IpAddr,
+    pub(super) pass: Arc<Pass>,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+/// Why the read task stops.
+#[derive(Debug)]
+enum Stop {
+    /// This side closes, with a code and a reason.
+    Close(u16, Cow<'static, str>),
+    /// The other side sent a close frame with this code.
+    Left(u16),
+    /// The link broke.
+    Broken,
+    /// The room or the write task has ended it already.
+    Ended,
+}
+
+impl Stop {
+    fn close(code: u16, reason: impl Into<Cow<'static, str>>) -> Stop {
+        Stop::Close(code, reason.into())
+    }
+}
+
+/// Serves an upgraded socket until it ends.
+pub(super) async fn serve<G, R, W>(
+    shared: Arc<Shared<G>>,
+    room: String,
+    visitor: Visitor,
+    mut read: R,
+    write: W,
+) where
+    G: Game,
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let outbox = Arc::new(Outbox::default());
+    let writer = tokio::spawn(outbox.clone().write(write));
+    let stop = {
+        let mut frames = Frames::new(&mut read);
+        let Err(stop) = converse(&shared, &room, visitor, &mut frames, &outbox).await;
+        stop
+    };
+    match stop {
+        Stop::Close(code, reason) => {
+            tracing::debug!(kind = "refused", room, code, reason = &*reason, "a socket was closed");
+            outbox.close(code, &reason);
+        }
+        Stop::Left(code) => outbox.close(code, ""),
+        Stop::Broken => outbox.abandon(),
+        Stop::Ended => {}
+    }
+    finish(&outbox, writer, read).await;
+}
+
+/// Everything that is said on a socket; never returns but to stop.
+async fn converse<G: Game, S: AsyncRead + Unpin>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    visitor: Visitor,
+    frames: &mut Frames<S>,
+    outbox: &Arc<Outbox>,
+) -> Result<Infallible, Stop> {
+    let Visitor { address, pass, mut stop } = visitor;
+    let first = tokio::select! {
+        biased;
+        () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
+        () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
+        _ = outbox.ended() => return Err(Stop::Ended),
+        first = timeout(shared.hello, frames.next(outbox)) => match first {
+            Ok(first) => first?,
+            Err(_) => return Err(Stop::close(code::NO_HELLO, "no hello in time")),
+        },
+    };
+    let hello = session::admit(&first, &shared.schema).map_err(|refusal| {
+        if let Some(message) = refusal.closing {
+            // It is the first thing in the outbox, so it fits.
+            let _ = outbox.message(&message);
+        }
+        Stop::close(refusal.code, refusal.reason)
+    })?;
+    pass.authenticating();
+    let identity = tokio::select! {
+        biased;
+        () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
+        identity = authenticate(shared, room, address, &hello) => identity?,
+    };
+    let conn = ConnectionId(shared.next_connection());
+    let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
+    let link = enter(shared, room, &stop, conn, Join { hello, identity }, outbox, &inbox).await?;
+    // In the room, it is the seats that are limited.
+    drop(pass);
+    drop(stop);
+    let Err(stop) = listen(conn, &link, frames, outbox, &inbox).await;
+    let broken = matches!(stop, Stop::Broken) || outbox.end() == Some(End::Broken);
+    let how = if broken { Closed::Broken } else { Closed::WithFrame };
+    // A room that is gone, or has closed the socket itself, has no need to hear.
+    let _ = link.send(Command::Close { conn, how }).await;
+    Err(stop)
+}
+
+/// Asks the game who this is.
+async fn authenticate<G: Game>(
+    shared: &Shared<G>,
+    room: &str,
+    address: IpAddr,
+    hello: &Hello,
+) -> Result<Identity, Stop> {
+    let Some(hook) = &shared.authenticate else { return Ok(Identity::guest()) };
+    let request = AuthRequest::new(room.to_owned(), hello.name.clone(), address, hello.auth.clone());
+    // A task of its own, so that a panic costs this socket and nothing else.
+    let mut task = Abort(tokio::spawn(hook.ask(request)));
+    match timeout(Duration::from_secs(limits::AUTHENTICATE_SECONDS), &mut task.0).await {
+        Ok(Ok(Ok(identity))) => Ok(identity),
+        Ok(Ok(Err(denied))) => {
+            tracing::info!(kind = "denied", room, reason = denied.reason(), "a client was not let in");
+            Err(Stop::close(code::NOT_ALLOWED, denied.close_reason().to_owned()))
+        }
+        Ok(Err(_)) => {
+            tracing::error!(
+                kind = "hook_panicked",
+                room,
+                hook = "authenticate",
+                "the authenticate hook panicked"
+            );
+            Err(Stop::close(code::SERVER_FAILED, "the server failed to authenticate this client"))
+        }
+        Err(_) => {
+            tracing::warn!(kind = "denied", room, "the authenticate hook took too long");
+            Err(Stop::close(code::BUSY, "authentication took too long"))
+        }
+    }
+}
+
+/// Ends a task that nobody waits for any more.
+struct Abort<T>(JoinHandle<T>);
+
+impl<T> Drop for Abort<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Hands the client to its room.
+async fn enter<G: Game>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    stop: &watch::Receiver<bool>,
+    conn: ConnectionId,
+    join: Join,
+    outbox: &Arc<Outbox>,
+    inbox: &Arc<Semaphore>,
+) -> Result<mpsc::Sender<Command<G>>, Stop> {
+    let full = || Stop::close(code::BUSY, "the server has as many rooms as it may have");
+    let (mut link, ticket) = shared.registry.enter(room, stop).map_err(|_| full())?;
+    let (outbox, inbox) = (outbox.clone(), inbox.clone());
+    let mut command = Command::Open(Box::new(Open { conn, join, outbox, inbox, ticket }));
+    // A room may end between being found and being told; then another takes its place.
+    for _ in 0..ENTER_TRIES {
+        let Err(mpsc::error::SendError(back)) = link.send(command).await else { return Ok(link) };
+        command = back;
+        if *stop.borrow() {
+            return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
+        }
+        let (other, fresh) = shared.registry.enter(room, stop).map_err(|_| full())?;
+        link = other;
+        if let Command::Open(open) = &mut command {
+            open.ticket = fresh;
+        }
+    }
+    Err(Stop::close(code::BUSY, "the room ended while this client came in"))
+}
+
+/// How often a client is handed over to a room that ends just then.
+const ENTER_TRIES: usize = 4;
+
+/// Carries messages to the room until the socket ends.
+async fn listen<G: Game, S: AsyncRead + Unpin>(
+    conn: ConnectionId,
+    room: &mpsc::Sender<Command<G>>,
+    frames: &mut Frames<S>,
+    outbox: &Outbox,
+    inbox: &Semaphore,
+) -> Result<Infallible, Stop> {
+    loop {
+        let bytes = tokio::select! {
+            biased;
+            _ = outbox.ended() => return Err(Stop::Ended),
+            message = frames.next(outbox) => message?,
+        };
+        // A connection that says too much waits for the next tick, and holds up nobody else.
+        let hand_over = async {
+            let permit = inbox.acquire_many(cost(&bytes) as u32).await.map_err(|_| Stop::Ended)?;
+            permit.forget();
+            room.send(Command::Message { conn, bytes }).await.map_err(|_| Stop::Ended)
+        };
+        tokio::select! {
+            biased;
+            _ = outbox.ended() => return Err(Stop::Ended),
+            handed = hand_over => handed?,
+        }
+    }
+}
+
+/// Whole messages of a socket.
+struct Frames<S>(WebSocketRead<S>);
+
+impl<S: AsyncRead + Unpin> Frames<S> {
+    fn new(socket: S) -> Frames<S> {
+        let (mut read, _) = fastwebsockets::after_handshake_split(socket, tokio::io::sink(), Role::Server);
+        // The library refuses a length equal to its maximum.
+        read.set_max_message_size(limits::CLIENT_MESSAGE + 1);
+        read.set_auto_close(false);
+        read.set_auto_pong(false);
+        Frames(read)
+    }
+
+    /// The next message. Not to be called again after it was cancelled: a part of a frame may be lost.
+    async fn next(&mut self, outbox: &Outbox) -> Result<Vec<u8>, Stop> {
+        loop {
+            // Both answers that the library would send are sent by the outbox.
+            let frame = self.0.read_frame(&mut |_| async { Ok::<_, Infallible>(()) }).await.map_err(fault)?;
+            match frame.opcode {
+                OpCode::Binary if frame.fin => return Ok(frame.payload.into()),
+                OpCode::Text if frame.fin => {
+                    return Err(Stop::close(code::BAD_MESSAGE, "a text message; messages are binary"));
+                }
+                OpCode::Binary | OpCode::Text | OpCode::Continuation => {
+                    return Err(Stop::close(
+                        code::BAD_MESSAGE,
+                        "a fragmented message; send one frame a message",
+                    ));
+                }
+                OpCode::Ping => outbox.pong(&frame.payload).map_err(|_| Stop::Ended)?,
+                OpCode::Pong => {}
+                OpCode::Close => return Err(Stop::Left(answer(&frame.payload))),
+            }
+        }
+    }
+}
+
+/// The code that answers a close frame.
+fn answer(payload: &[u8]) -> u16 {
+    match payload {
+        [] => code::LEFT,
+        [high, low, ..] => match u16::from_be_bytes([*high, *low]) {
+            code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => code,
+            _ => PROTOCOL_ERROR,
+        },
+        [_] => PROTOCOL_ERROR,
+    }
+}
+
+/// WebSocket's own code for a frame that it does not allow.
+const PROTOCOL_ERROR: u16 = 1002;
+
+fn fault(error: WebSocketError) -> Stop {
+    match error {
+        WebSocketError::FrameTooLarge => Stop::close(code::TOO_LARGE, "a message of more than 32 KiB"),
+        WebSocketError::UnexpectedEOF | WebSocketError::IoError(_) | WebSocketError::ConnectionClosed => {
+            Stop::Broken
+        }
+        error => Stop::close(code::BAD_MESSAGE, error.to_string()),
+    }
+}
+
+/// Ends a socket. After a close frame its input is read and dropped for a moment: a socket closed with input
+/// unread is reset, and the code would be lost with it.
+async fn finish<R: AsyncRead + Unpin>(outbox: &Outbox, mut writer: JoinHandle<()>, mut read: R) {
+    if outbox.end() == Some(End::Closing) {
+        let deadline = Instant::now() + Duration::from_secs(limits::CLOSE_SECONDS);
+        let _ = timeout_at(deadline, discard(&mut read)).await;
+        if timeout_at(deadline, &mut writer).await.is_ok() {
+            return;
+        }
+    }
+    writer.abort();
+}
+
+async fn discard<R: AsyncRead + Unpin>(read: &mut R) {
+    let mut buffer = [0; 4096];
+    let mut left = limits::CLOSE_DISCARD;
+    while let Ok(n) = read.read(&mut buffer).await {
+        if n == 0 || n > left {
+            return;
+        }
+        left -= n;
+    }
+}

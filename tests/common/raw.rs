@@ -1,0 +1,188 @@
+//! A WebSocket client that does as it is told, wrong things too.
+
+use std::time::Duration;
+
+use room::wire::message::{ClientMessage, Hello, RoomMessage};
+use room::wire::{PROTOCOL_VERSION, SUBPROTOCOL};
+use room::{Game, Schema};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// How long anything that should happen may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) const CONTINUATION: u8 = 0;
+pub(crate) const TEXT: u8 = 1;
+pub(crate) const BINARY: u8 = 2;
+pub(crate) const CLOSE: u8 = 8;
+pub(crate) const PING: u8 = 9;
+pub(crate) const PONG: u8 = 10;
+
+/// An upgrade request; change it, then open it.
+pub(crate) struct Request {
+    address: String,
+    path: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// A good request for the room at a `ws://` URL.
+    pub(crate) fn new(url: &str) -> Request {
+        let rest = url.strip_prefix("ws://").expect("a ws:// URL");
+        let (address, path) = rest.split_once('/').expect("a path");
+        let request = Request { address: address.to_owned(), path: format!("/{path}"), headers: Vec::new() };
+        request
+            .with("Host", address)
+            .with("Connection", "Upgrade")
+            .with("Upgrade", "websocket")
+            .with("Sec-WebSocket-Version", "13")
+            .with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+            .with("Sec-WebSocket-Protocol", SUBPROTOCOL)
+    }
+
+    /// Sets a header.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Request {
+        self = self.without(name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Request {
+        self.headers.retain(|(other, _)| other != name);
+        self
+    }
+
+    /// Sends it: a socket, or the HTTP status that refused one.
+    pub(crate) async fn open(self) -> Result<Raw, u16> {
+        let mut stream = TcpStream::connect(&self.address).await.expect("the server listens");
+        let mut text = format!("GET {} HTTP/1.1\r\n", self.path);
+        for (name, value) in &self.headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += "\r\n";
+        stream.write_all(text.as_bytes()).await.expect("the request is taken");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.expect("an answer"));
+        }
+        let head = String::from_utf8(head).expect("text");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        if status != 101 {
+            return Err(status);
+        }
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains(&format!("sec-websocket-protocol: {SUBPROTOCOL}\r\n")), "{head}");
+        assert!(head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n"), "{head}");
+        Ok(Raw { stream, messages: Vec::new() })
+    }
+}
+
+/// An open socket.
+pub(crate) struct Raw {
+    stream: TcpStream,
+    /// Every message that came.
+    pub(crate) messages: Vec<Vec<u8>>,
+}
+
+impl Raw {
+    pub(crate) async fn open(url: &str) -> Raw {
+        Request::new(url).open().await.expect("a socket")
+    }
+
+    /// A socket that has said a good hello and was let in.
+    pub(crate) async fn joined<G: Game>(url: &str) -> Raw {
+        let mut raw = Raw::open(url).await;
+        raw.send(&hello_message(hello(&G::schema()))).await;
+        let first = raw.message().await;
+        assert!(matches!(RoomMessage::decode(&first), Ok(RoomMessage::Welcome(_))), "{first:?}");
+        raw
+    }
+
+    /// Sends a good message.
+    pub(crate) async fn send(&mut self, message: &[u8]) {
+        self.frame(true, BINARY, message).await;
+    }
+
+    /// Sends a frame, whatever it is. A server that has closed may not take it.
+    pub(crate) async fn frame(&mut self, fin: bool, opcode: u8, payload: &[u8]) {
+        let mut bytes = vec![u8::from(fin) << 7 | opcode];
+        match payload.len() {
+            len @ 0..126 => bytes.push(0x80 | len as u8),
+            len @ 126..65536 => {
+                bytes.push(0x80 | 126);
+                bytes.extend((len as u16).to_be_bytes());
+            }
+            len => {
+                bytes.push(0x80 | 127);
+                bytes.extend((len as u64).to_be_bytes());
+            }
+        }
+        let mask = [1, 2, 3, 4];
+        bytes.extend(mask);
+        bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+        let _ = self.stream.write_all(&bytes).await;
+    }
+
+    /// Sends bytes that need not be a frame.
+    pub(crate) async fn bytes(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes).await;
+    }
+
+    /// The next frame, or `None` where the socket ended without one.
+    pub(crate) async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+        tokio::time::timeout(PATIENCE, self.read()).await.expect("something happens in time")
+    }
+
+    async fn read(&mut self) -> Option<(u8, Vec<u8>)> {
+        let first = self.stream.read_u8().await.ok()?;
+        assert_eq!(first & 0xf0, 0x80, "one frame a message, no extensions");
+        let len = match self.stream.read_u8().await.ok()? {
+            126 => u64::from(self.stream.read_u16().await.ok()?),
+            127 => self.stream.read_u64().await.ok()?,
+            len => u64::from(len),
+        };
+        let mut payload = vec![0; len as usize];
+        self.stream.read_exact(&mut payload).await.ok()?;
+        Some((first & 0x0f, payload))
+    }
+
+    /// The next message.
+    pub(crate) async fn message(&mut self) -> Vec<u8> {
+        match self.next().await {
+            Some((BINARY, message)) => message,
+            other => panic!("no message but {other:?}"),
+        }
+    }
+
+    /// Reads until the socket is closed: the code and the reason.
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
+        loop {
+            match self.next().await {
+                Some((BINARY, message)) => self.messages.push(message),
+                Some((CLOSE, payload)) => {
+                    let (code, reason) = payload.split_first_chunk().expect("a code");
+                    let reason = String::from_utf8(reason.to_vec()).expect("UTF-8");
+                    assert!(self.read().await.is_none(), "nothing follows a close frame");
+                    return (u16::from_be_bytes(*code), reason);
+                }
+                other => panic!("no close frame but {other:?}"),
+            }
+        }
+    }
+}
+
+/// A hello that gets in.
+pub(crate) fn hello(schema: &Schema) -> Hello {
+    Hello {
+        protocol: PROTOCOL_VERSION,
+        schema_hash: schema.hash(),
+        name: "Mallory".to_owned(),
+        ..Hello::default()
+    }
+}
+
+pub(crate) fn hello_message(hello: Hello) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ClientMessage::Hello(hello).encode(&mut bytes);
+    bytes
+}
