@@ -25,7 +25,9 @@ pub struct Table {
     pub stock: u8,
     /// Cards on the pile.
     pub pile: u8,
-    /// Passes in a row.
+    /// Cards that the player in turn has drawn.
+    pub drawn: u8,
+    /// Passes in a row of players who could not draw.
     pub passes: u8,
     /// Rounds dealt.
     pub round: u32,
@@ -233,13 +235,15 @@ impl Cards {
             return None;
         }
         let deck = room.get(self.deck?)?;
-        let hand = |seat: &Seat| room.private::<Hand>(seat.player).map_or_else(Vec::new, |hand| hand.cards.to_vec());
+        let hand =
+            |seat: &Seat| room.private::<Hand>(seat.player).map_or_else(Vec::new, |hand| hand.cards.to_vec());
         Some(Round {
             stock: deck.order.to_vec(),
             pile: deck.pile.to_vec(),
             hands: table.seats.iter().map(hand).collect(),
             suit: table.suit,
             turn: table.seats.iter().position(|seat| Some(seat.player) == table.turn)?,
+            drawn: table.drawn,
             passes: usize::from(table.passes),
         })
     }
@@ -269,6 +273,7 @@ impl Cards {
         table.set_suit(round.suit);
         table.set_stock(round.stock.len() as u8);
         table.set_pile(round.pile.len() as u8);
+        table.set_drawn(round.drawn);
         table.set_passes(round.passes as u8);
         table.set_said(said).expect(FITS);
     }
@@ -318,7 +323,9 @@ fn finish(room: &mut Room<Cards>, winner: PlayerId) {
 fn in_words(play: Move) -> String {
     match play {
         Move::Play { rank, suit, names: None } => format!("plays {rank} of {suit:?}"),
-        Move::Play { suit, names: Some(named), .. } => format!("plays the eight of {suit:?} and names {named:?}"),
+        Move::Play { suit, names: Some(named), .. } => {
+            format!("plays the eight of {suit:?} and names {named:?}")
+        }
         Move::Draw => "draws".to_owned(),
         Move::Pass => "passes".to_owned(),
     }

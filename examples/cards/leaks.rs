@@ -50,7 +50,8 @@ fn scan(bytes: &[u8], secrets: &BTreeSet<u64>, found: &mut BTreeSet<u64>) {
     for (digits, radix) in [(19, 10), (20, 10), (16, 16)] {
         for window in bytes.windows(digits).filter(|window| window[0].is_ascii_hexdigit()) {
             // A sign would parse too; the first byte is known to be a digit.
-            if let Some(value) = std::str::from_utf8(window).ok().and_then(|text| u64::from_str_radix(text, radix).ok())
+            if let Some(value) =
+                std::str::from_utf8(window).ok().and_then(|text| u64::from_str_radix(text, radix).ok())
             {
                 meet(value);
             }
@@ -80,7 +81,11 @@ mod tests {
         assert_eq!(leaks(&around(SECRET.to_string().as_bytes())), 1);
         assert_eq!(leaks(&around(format!("{SECRET:x}").as_bytes())), 1);
         assert_eq!(leaks(&around(format!("{SECRET:X}").as_bytes())), 1);
-        assert_eq!(leaks(&around(&[&SECRET.to_le_bytes()[..], &SECRET.to_be_bytes()].concat())), 1, "once a token");
+        assert_eq!(
+            leaks(&around(&[&SECRET.to_le_bytes()[..], &SECRET.to_be_bytes()].concat())),
+            1,
+            "once a token"
+        );
     }
 
     #[test]
@@ -90,6 +95,10 @@ mod tests {
         assert_eq!(leaks(b"fedcba987654321"), 0);
         let mut ledger = Ledger::default();
         ledger.show(PlayerId(1), OTHER);
-        assert_eq!(ledger.leaks(PlayerId(2), [&[], &OTHER.to_be_bytes()]), 1, "shown to another player alone");
+        assert_eq!(
+            ledger.leaks(PlayerId(2), [&[], &OTHER.to_be_bytes()]),
+            1,
+            "shown to another player alone"
+        );
     }
 }

@@ -29,7 +29,8 @@ const FLAGS: &[Flag] = &[
 ];
 
 fn main() -> ExitCode {
-    let args = Args::of_process("Crazy Eights: bots play a whole game, then every byte they got is scanned.", FLAGS);
+    let args =
+        Args::of_process("Crazy Eights: bots play a whole game, then every byte they got is scanned.", FLAGS);
     run(&args).unwrap_or_else(|error| {
         eprintln!("cards: {error}");
         ExitCode::from(2)

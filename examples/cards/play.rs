@@ -9,6 +9,7 @@ use room_client::{Client, Event, Status};
 use serde::Serialize;
 
 use crate::game::{Cards, Hand, Leak, Notice, Phase, Table, schema};
+use crate::rules::DRAWS;
 use crate::strategy::choose;
 
 const ROOM: &str = "table";
@@ -115,7 +116,8 @@ impl Bot {
         let Some(top) = table.top.filter(|_| in_turn && self.moved_at != Some(table.moves)) else {
             return Ok(());
         };
-        let play = choose(&hand.cards, &top, table.suit, table.stock.into(), table.pile.into());
+        let can_draw = table.drawn < DRAWS && table.stock + table.pile > 1;
+        let play = choose(&hand.cards, &top, table.suit, can_draw);
         self.moved_at = Some(table.moves);
         self.client.send(&play)?;
         Ok(())

@@ -2,10 +2,13 @@
 //!
 //! Two players get seven cards each, more get five. The top of the stock is turned up; an eight is buried and the
 //! next turned. In turn a player plays a card of the suit or rank on the pile, or an eight, and names the suit that
-//! must follow. Who cannot play draws until she can. When the stock is out, the pile below its top is shuffled and
-//! becomes the stock; when there is nothing to draw, she passes. The first without cards wins what the others
-//! hold: 50 for an eight, 10 for a court card, else its number. When all pass in a row the round is blocked, and
-//! the lowest hand wins what the others hold above it; nobody does where two are lowest.
+//! must follow. Who cannot play draws until she can, three cards at the most. When the stock is out, the pile below
+//! its top is shuffled and becomes the stock. Who cannot play after three cards, or with nothing to draw, passes.
+//! The first without cards wins what the others hold: 50 for an eight, 10 for a court card, else its number. When
+//! all pass in a row and nobody could draw, the round is blocked, and the lowest hand wins what the others hold
+//! above it; nobody does where two are lowest.
+
+use std::cmp::Ordering;
 
 use rand_chacha::rand_core::RngCore;
 use room::prelude::*;
@@ -14,6 +17,8 @@ use thiserror::Error;
 
 /// The rank that is wild.
 pub const EIGHT: u8 = 8;
+/// Cards that a player draws in one turn at the most.
+pub const DRAWS: u8 = 3;
 
 /// The four suits.
 #[derive(FieldEnum, Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,7 +69,7 @@ pub enum Move {
     Play { rank: u8, suit: Suit, names: Option<Suit> },
     /// Draws a card, and is still in turn.
     Draw,
-    /// Cannot play, and there is nothing to draw.
+    /// Cannot play, and cannot draw either.
     Pass,
 }
 
@@ -85,6 +90,8 @@ pub enum Illegal {
     CanPlay,
     #[error("there is nothing to draw: pass")]
     NothingToDraw,
+    #[error("you have drawn three cards: pass")]
+    DrawnEnough,
     #[error("draw before you pass")]
     CanDraw,
 }
@@ -111,7 +118,9 @@ pub struct Round {
     pub suit: Suit,
     /// Whose turn it is.
     pub turn: usize,
-    /// Passes in a row.
+    /// Cards drawn in this turn.
+    pub drawn: u8,
+    /// Passes in a row of players who could not draw.
     pub passes: usize,
 }
 
@@ -130,7 +139,7 @@ impl Round {
             stock.swap(top, middle - below(4, rng));
         }
         let pile = stock.split_off(stock.len() - 1);
-        Round { suit: pile[0].suit, stock, pile, hands, turn: (dealer + 1) % players, passes: 0 }
+        Round { suit: pile[0].suit, stock, pile, hands, turn: (dealer + 1) % players, drawn: 0, passes: 0 }
     }
 
     /// The card on the pile.
@@ -157,8 +166,10 @@ impl Round {
             card.token = token(rng);
             self.stock.insert(0, card);
         }
-        if self.turn > seat {
-            self.turn -= 1;
+        match self.turn.cmp(&seat) {
+            Ordering::Less => {}
+            Ordering::Equal => self.drawn = 0,
+            Ordering::Greater => self.turn -= 1,
         }
         self.turn %= self.hands.len().max(1);
         self.passes = 0;
@@ -188,6 +199,9 @@ impl Round {
         if self.can_play(seat) {
             return Err(Illegal::CanPlay);
         }
+        if self.drawn >= DRAWS {
+            return Err(Illegal::DrawnEnough);
+        }
         if self.stock.is_empty() {
             let top = self.top();
             self.stock = std::mem::replace(&mut self.pile, vec![top]);
@@ -196,6 +210,7 @@ impl Round {
         }
         let card = self.stock.pop().ok_or(Illegal::NothingToDraw)?;
         self.hands[seat].push(card);
+        self.drawn += 1;
         Ok(())
     }
 
@@ -203,10 +218,10 @@ impl Round {
         if self.can_play(seat) {
             return Err(Illegal::CanPlay);
         }
-        if !self.stock.is_empty() || self.pile.len() > 1 {
+        if self.drawn < DRAWS && (!self.stock.is_empty() || self.pile.len() > 1) {
             return Err(Illegal::CanDraw);
         }
-        self.passes += 1;
+        self.passes = if self.drawn == 0 { self.passes + 1 } else { 0 };
         self.next();
         Ok(())
     }
@@ -216,6 +231,7 @@ impl Round {
     }
 
     fn next(&mut self) {
+        self.drawn = 0;
         self.turn = (self.turn + 1) % self.hands.len();
     }
 
@@ -292,6 +308,7 @@ mod tests {
             hands: hands.map(<[Card]>::to_vec).to_vec(),
             suit: Suit::Hearts,
             turn: 0,
+            drawn: 0,
             passes: 0,
         }
     }
@@ -305,7 +322,8 @@ mod tests {
         for seed in 0..200 {
             let players = 2 + (seed % 4) as usize;
             let round = Round::deal(players, 0, &mut rng(seed));
-            let cards: Vec<&Card> = round.hands.iter().flatten().chain(&round.stock).chain(&round.pile).collect();
+            let cards: Vec<&Card> =
+                round.hands.iter().flatten().chain(&round.stock).chain(&round.pile).collect();
             assert_eq!(cards.len(), 52);
             assert_eq!(cards.iter().map(|c| (c.rank, c.suit)).collect::<BTreeSet<_>>().len(), 52);
             assert_eq!(cards.iter().map(|c| c.token).collect::<BTreeSet<_>>().len(), 52);
@@ -339,7 +357,10 @@ mod tests {
 
     #[test]
     fn an_eight_is_wild_and_names_the_suit_that_follows() {
-        let mut round = round([&[card(8, Suit::Clubs), card(2, Suit::Hearts)], &[card(8, Suit::Hearts), card(3, Suit::Spades)]]);
+        let mut round = round([
+            &[card(8, Suit::Clubs), card(2, Suit::Hearts)],
+            &[card(8, Suit::Hearts), card(3, Suit::Spades)],
+        ]);
         assert_eq!(round.apply(0, play(8, Suit::Clubs), &mut rng(0)), Err(Illegal::NamesNoSuit));
         let eight = Move::Play { rank: 8, suit: Suit::Clubs, names: Some(Suit::Spades) };
         assert_eq!(round.apply(0, eight, &mut rng(0)), Ok(None));
@@ -349,29 +370,41 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_play_draws_then_the_pile_is_shuffled_then_she_passes() {
+    fn who_cannot_play_draws_three_cards_at_the_most_and_then_passes() {
         let stuck = [card(3, Suit::Clubs), card(4, Suit::Diamonds)];
         let mut round = round([&stuck, &stuck]);
-        round.pile.insert(1, card(11, Suit::Spades));
-        let tokens: BTreeSet<u64> = round.pile.iter().map(|card| card.token).collect();
-        assert_eq!(round.apply(0, Move::Pass, &mut rng(0)), Err(Illegal::CanDraw));
+        round.stock = [1, 2, 3, 4].map(|rank| card(rank, Suit::Spades)).to_vec();
         for cards in 3..=5 {
+            assert_eq!(round.apply(0, Move::Pass, &mut rng(0)), Err(Illegal::CanDraw));
             assert_eq!(round.apply(0, Move::Draw, &mut rng(0)), Ok(None));
             assert_eq!((round.hands[0].len(), round.turn), (cards, 0));
         }
-        assert!(round.hands[0][3..].iter().all(|card| !tokens.contains(&card.token)), "shuffled cards are new");
+        assert_eq!(round.apply(0, Move::Draw, &mut rng(0)), Err(Illegal::DrawnEnough));
+        assert_eq!(round.apply(0, Move::Pass, &mut rng(0)), Ok(None));
+        assert_eq!((round.turn, round.drawn, round.passes), (1, 0, 0));
+    }
+
+    #[test]
+    fn the_pile_below_its_top_becomes_the_stock_and_with_nothing_to_draw_the_round_is_blocked() {
+        let stuck = [card(3, Suit::Clubs), card(4, Suit::Diamonds)];
+        let mut round = round([&stuck, &stuck]);
+        let tokens: BTreeSet<u64> = round.pile.iter().map(|card| card.token).collect();
+        assert_eq!(round.apply(0, Move::Draw, &mut rng(0)), Ok(None), "the last of the stock");
+        assert_eq!(round.apply(0, Move::Draw, &mut rng(0)), Ok(None), "the seven of the pile");
+        assert!(!tokens.contains(&round.hands[0][3].token), "shuffled cards are new");
         assert_eq!((round.pile.len(), round.top()), (1, card(5, Suit::Hearts)));
         assert_eq!(round.apply(0, Move::Draw, &mut rng(0)), Err(Illegal::NothingToDraw));
         assert_eq!(round.apply(0, Move::Pass, &mut rng(0)), Ok(None));
-        assert_eq!(round.turn, 1);
-        // Seat 1 is stuck too: blocked. It holds 3 + 4, seat 0 that and 2 + 7 + 10.
-        let end = round.apply(1, Move::Pass, &mut rng(0));
-        assert_eq!(end, Ok(Some(End { winner: Some(1), points: 19 })));
+        assert_eq!(round.apply(1, Move::Pass, &mut rng(0)), Ok(None));
+        // Seat 1 holds 3 + 4, seat 0 that and 2 + 7.
+        let end = round.apply(0, Move::Pass, &mut rng(0));
+        assert_eq!(end, Ok(Some(End { winner: Some(1), points: 9 })));
     }
 
     #[test]
     fn the_first_without_cards_wins_what_the_others_hold() {
-        let others = [card(8, Suit::Spades), card(13, Suit::Clubs), card(1, Suit::Clubs), card(6, Suit::Clubs)];
+        let others =
+            [card(8, Suit::Spades), card(13, Suit::Clubs), card(1, Suit::Clubs), card(6, Suit::Clubs)];
         let mut round = round([&[card(9, Suit::Hearts)], &others]);
         let end = round.apply(0, play(9, Suit::Hearts), &mut rng(0));
         assert_eq!(end, Ok(Some(End { winner: Some(0), points: 50 + 10 + 1 + 6 })));
@@ -393,22 +426,28 @@ mod tests {
         round.remove(1, &mut rng(5));
         assert_eq!((round.hands.len(), round.turn), (2, 1));
         assert_eq!(round.hands[round.turn], turn_after);
-        assert_eq!(round.hands.iter().map(Vec::len).sum::<usize>() + round.stock.len() + round.pile.len(), 52);
+        assert_eq!(
+            round.hands.iter().map(Vec::len).sum::<usize>() + round.stock.len() + round.pile.len(),
+            52
+        );
         round.remove(1, &mut rng(5));
         assert_eq!(round.turn, 0);
     }
 
     #[test]
     fn every_game_ends_and_no_card_is_lost() {
-        for seed in 0..300 {
+        for seed in 0..500 {
             let (mut rng, players) = (rng(seed), 2 + (seed % 4) as usize);
             let mut round = Round::deal(players, 0, &mut rng);
             let mut moves = 0;
             loop {
                 let seat = round.turn;
-                let play = choose(&round.hands[seat], &round.top(), round.suit, round.stock.len(), round.pile.len());
-                let end = round.apply(seat, play, &mut rng).unwrap_or_else(|e| panic!("{seed}: {play:?}: {e}"));
-                let cards = round.hands.iter().map(Vec::len).sum::<usize>() + round.stock.len() + round.pile.len();
+                let can_draw = round.drawn < DRAWS && round.stock.len() + round.pile.len() > 1;
+                let play = choose(&round.hands[seat], &round.top(), round.suit, can_draw);
+                let end =
+                    round.apply(seat, play, &mut rng).unwrap_or_else(|e| panic!("{seed}: {play:?}: {e}"));
+                let cards =
+                    round.hands.iter().map(Vec::len).sum::<usize>() + round.stock.len() + round.pile.len();
                 assert_eq!(cards, 52);
                 moves += 1;
                 assert!(moves < 2000, "seed {seed} does not end");

@@ -37,10 +37,7 @@ impl Args {
     }
 
     /// Reads `--name value`, `--name=value` and `--switch`.
-    pub fn parse(
-        words: impl IntoIterator<Item = String>,
-        flags: &'static [Flag],
-    ) -> Result<Args, String> {
+    pub fn parse(words: impl IntoIterator<Item = String>, flags: &'static [Flag]) -> Result<Args, String> {
         let mut args = Args::default();
         let mut words = words.into_iter();
         while let Some(word) = words.next() {

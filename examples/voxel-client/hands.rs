@@ -127,7 +127,13 @@ impl Hands {
         }
     }
 
-    fn walk(&mut self, facing: Facing, world: &impl Blocks, palette: &Palette, me: &Avatar) -> Option<Action> {
+    fn walk(
+        &mut self,
+        facing: Facing,
+        world: &impl Blocks,
+        palette: &Palette,
+        me: &Avatar,
+    ) -> Option<Action> {
         self.facing = Some(facing);
         let [x, y, z] = block_at(me.feet());
         let [dx, dz] = facing.step();

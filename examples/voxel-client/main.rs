@@ -58,10 +58,12 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let url = args.text("url").unwrap_or("ws://127.0.0.1:8787/rooms/forest").to_owned();
-    let name = args.text("name").map_or_else(|| format!("guest-{}", std::process::id() % 1000), str::to_owned);
-    let client = runtime
-        .block_on(async { room_client::connect(&url, shared::schema()).name(&name).await })
-        .map_err(|error| format!("{url}: {error} (is `cargo run --release --example voxel` running?)"))?;
+    let name =
+        args.text("name").map_or_else(|| format!("guest-{}", std::process::id() % 1000), str::to_owned);
+    let client =
+        runtime
+            .block_on(async { room_client::connect(&url, shared::schema()).name(&name).await })
+            .map_err(|error| format!("{url}: {error} (is `cargo run --release --example voxel` running?)"))?;
     let _on_runtime = runtime.enter();
     let mut game = Game::new(client);
     if args.has("snapshot") {
@@ -137,7 +139,8 @@ impl Game {
             return Err(format!("the room closed the connection: {reason} ({code:?})").into());
         }
         if self.palette.is_none() {
-            self.palette = self.client.state::<World>().and_then(|world| Palette::new(world.palette.to_vec()));
+            self.palette =
+                self.client.state::<World>().and_then(|world| Palette::new(world.palette.to_vec()));
         }
         for event in self.client.events() {
             if let Event::Message(message) = event {
@@ -148,7 +151,8 @@ impl Game {
     }
 
     fn tell(&self, notice: &Notice) -> String {
-        let name = |block: u8| self.palette.as_ref().map_or("", |palette| palette.name(block)).replace('_', " ");
+        let name =
+            |block: u8| self.palette.as_ref().map_or("", |palette| palette.name(block)).replace('_', " ");
         match notice {
             Notice::Refused { why } => why.clone(),
             Notice::Dug { who, block } => format!("{who} dug {}", name(*block)),

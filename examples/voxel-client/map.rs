@@ -108,7 +108,9 @@ fn mark(frame: &mut Frame, rows: usize, [dx, dz]: [i32; 2], glyph: char, ink: Rg
 
 /// The ground in one column, seen from above the height of the feet.
 fn ground(world: &impl Blocks, palette: &Palette, [x, y, z]: [i32; 3]) -> Cell {
-    let Some(([_, top, _], block)) = surface(world, palette, [x, y + CEILING, z], DEPTH) else { return BLANK };
+    let Some(([_, top, _], block)) = surface(world, palette, [x, y + CEILING, z], DEPTH) else {
+        return BLANK;
+    };
     let (glyph, colour) = look(palette.name(block));
     // The ground under the feet has its own colour; each block up is lighter, each down darker.
     let step = top - (y - 1);
@@ -163,13 +165,10 @@ mod tests {
     #[test]
     fn i_stand_in_the_middle_and_others_where_they_are() {
         let text = drawn(&Sketch::plain()).to_plain_text();
-        assert_eq!(text.lines().collect::<Vec<_>>(), [
-            "############",
-            "##########B#",
-            "######@#####",
-            "############",
-            ""
-        ]);
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            ["############", "##########B#", "######@#####", "############", ""]
+        );
     }
 
     #[test]

@@ -16,8 +16,18 @@ const FALL: i32 = 256;
 
 /// Names of blocks that a body passes through, as they begin after the mod's name.
 const PASSABLE: [&str; 12] = [
-    "air", "grass_", "dry_grass", "dry_shrub", "fern", "flower", "junglegrass", "marram", "sapling", "torch",
-    "water", "river_water",
+    "air",
+    "grass_",
+    "dry_grass",
+    "dry_shrub",
+    "fern",
+    "flower",
+    "junglegrass",
+    "marram",
+    "sapling",
+    "torch",
+    "water",
+    "river_water",
 ];
 
 /// Something with blocks: a room, or a client's replica of what it sees.
@@ -182,9 +192,10 @@ pub mod tests {
 
     #[test]
     fn every_chunk_has_an_id_of_its_own_above_the_automatic_ones() {
-        let ids: Vec<u64> = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [-8192, -8192, -8192], [8191, 8191, 8191]]
-            .map(|c| chunk_id(c).unwrap().get())
-            .to_vec();
+        let ids: Vec<u64> =
+            [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [-8192, -8192, -8192], [8191, 8191, 8191]]
+                .map(|c| chunk_id(c).unwrap().get())
+                .to_vec();
         let mut unique = ids.clone();
         unique.sort_unstable();
         unique.dedup();

@@ -91,9 +91,11 @@ impl Bot {
     fn update(&mut self) -> Result<(), Failure> {
         self.client.update(Instant::now());
         match self.client.status() {
-            Status::Closed { code, reason } => {
-                Err(format!("{}: the room closed its connection: {reason} ({code:?})", Bot::name(self.number)).into())
-            }
+            Status::Closed { code, reason } => Err(format!(
+                "{}: the room closed its connection: {reason} ({code:?})",
+                Bot::name(self.number)
+            )
+            .into()),
             _ => Ok(()),
         }
     }

@@ -172,19 +172,16 @@ impl Voxel {
         })
     }
 
-    fn avatar<'a>(&self, room: &'a Room<Self>, player: PlayerId) -> Result<(Id<Avatar>, &'a Avatar), &'static str> {
+    fn avatar<'a>(
+        &self,
+        room: &'a Room<Self>,
+        player: PlayerId,
+    ) -> Result<(Id<Avatar>, &'a Avatar), &'static str> {
         let id = *self.avatars.get(&player).ok_or("you are not in the world")?;
         Ok((id, room.get(id).ok_or("you are not in the world")?))
     }
 
-    fn walk(
-        &self,
-        room: &mut Room<Self>,
-        peer: Peer,
-        x: f32,
-        z: f32,
-        yaw: f32,
-    ) -> Result<(), &'static str> {
+    fn walk(&self, room: &mut Room<Self>, peer: Peer, x: f32, z: f32, yaw: f32) -> Result<(), &'static str> {
         if ![x, z, yaw].iter().all(|n| n.is_finite()) {
             return Err("that is no place");
         }

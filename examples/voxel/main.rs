@@ -32,7 +32,11 @@ use terrain::Terrain;
 const FLAGS: &[Flag] = &[
     Flag { name: "host", value: "HOST", help: "address to listen on (127.0.0.1)" },
     Flag { name: "port", value: "PORT", help: "port to listen on (8787; with --bots any free one)" },
-    Flag { name: "terrain", value: "FILE", help: "another world's chunks, gzipped or plain; needs --palette" },
+    Flag {
+        name: "terrain",
+        value: "FILE",
+        help: "another world's chunks, gzipped or plain; needs --palette",
+    },
     Flag { name: "palette", value: "FILE", help: "what its blocks are: a line `index name` each" },
     Flag { name: "bots", value: "N", help: "drive the world with N bots, check what they see, and end" },
     Flag { name: "seconds", value: "S", help: "how long the bots play (20)" },
@@ -55,7 +59,11 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     let bots = args.number("bots", 0, 0..=2000)?;
-    let run = Run { bots, seconds: args.number("seconds", 20, 1..=86_400)?, seed: args.number("seed", 1, 0..=u64::MAX)? };
+    let run = Run {
+        bots,
+        seconds: args.number("seconds", 20, 1..=86_400)?,
+        seed: args.number("seed", 1, 0..=u64::MAX)?,
+    };
     if bots == 0 {
         let lone = ["seconds", "seed", "json"].into_iter().find(|name| args.has(name));
         if let Some(name) = lone {

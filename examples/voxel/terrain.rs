@@ -52,13 +52,15 @@ pub enum TerrainError {
     #[error("the terrain has more than {MOST_CHUNKS} chunks")]
     TooLarge,
     /// A coordinate that no position reaches.
-    #[error("chunk {0:?}: coordinates must lie from {} to {}", -CHUNKS, CHUNKS - 1)]
+    #[error("chunk {0:?}: coordinates must lie from {low} to {high}", low = -CHUNKS, high = CHUNKS - 1)]
     OutOfBounds([i32; 3]),
     /// The same place twice.
     #[error("chunk {0:?} is in the terrain twice")]
     Twice([i32; 3]),
     /// A byte without a name.
-    #[error("chunk {chunk:?} has block {block}, which the palette does not name: give the palette it was made with")]
+    #[error(
+        "chunk {chunk:?} has block {block}, which the palette does not name: give the palette it was made with"
+    )]
     Unnamed { chunk: [i32; 3], block: u8 },
     /// A line that is not `index name`.
     #[error(
