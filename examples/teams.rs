@@ -55,7 +55,7 @@ impl Interest<Teams> for ByTeam {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = Server::new(|_: &str| Teams).port(0).start().await?;
-    let url = format!("ws://{}/rooms/valley", server.addr());
+    let url = server.url("valley");
     for name in ["Ada of red", "Bob of red", "Cleo of blue", "Dan, who watches"] {
         let mut client = room_client::connect(&url, Teams::schema()).name(name).await?;
         while client.all::<Unit>().count() == 0 {
@@ -66,6 +66,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{name} sees {}", seen.join(", "));
         client.leave().await;
     }
-    server.stop().await;
+    server.shutdown().await;
     Ok(())
 }

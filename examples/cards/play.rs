@@ -57,14 +57,14 @@ pub struct Report {
 pub async fn game(run: Run) -> Result<Report, Failure> {
     let make = move |_: &str| Cards::new(run.bots, run.target, run.seed, run.leak);
     let server = Server::new(make).port(0).max_players(run.bots).tick_rate(TICK_RATE).start().await?;
-    let url = format!("ws://{}/rooms/{ROOM}", server.addr());
+    let url = server.url(ROOM);
     let mut bots = Vec::new();
     for number in 1..=run.bots {
         bots.push(Bot::join(&url, number).await?);
     }
     play(&mut bots).await?;
     let report = report(&server, run, &bots).await;
-    server.stop().await;
+    server.shutdown().await;
     report
 }
 

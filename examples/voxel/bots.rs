@@ -68,7 +68,7 @@ struct TickMs {
 
 /// Plays for the time of the run, waits until every bot has everything, and compares.
 pub async fn drive(server: &ServerHandle<Voxel>, run: &Run) -> Result<Report, Failure> {
-    let url = format!("ws://{}/rooms/{ROOM}", server.addr());
+    let url = server.url(ROOM);
     let mut bots = join_all(&url, run).await?;
     let ended = play(&mut bots, server, run).await?;
     bots = ended;
@@ -110,7 +110,7 @@ async fn join_all(url: &str, run: &Run) -> Result<Vec<Bot>, Failure> {
             let client = room_client::connect(&url, shared::schema()).name(&Bot::name(number)).await?;
             let mut bot = Bot { number, client };
             let deadline = Instant::now() + PATIENCE;
-            while bot.client.status() != Status::Joined {
+            while *bot.client.status() != Status::Joined {
                 bot.update()?;
                 if Instant::now() > deadline {
                     return Err(format!("{}: not let in after {PATIENCE:?}", Bot::name(number)).into());
@@ -241,9 +241,9 @@ async fn report(
 ) -> Result<Report, Failure> {
     let gone = || Failure::from("the room has ended");
     let loop_stats = server.stats(ROOM).await.ok_or_else(gone)?;
-    let sync = server.inspect(ROOM, |_, room| room.stats().clone()).await.ok_or_else(gone)?;
+    let sync = server.inspect(ROOM, |_, room| room.stats()).await.ok_or_else(gone)?;
     let ms = |share: f64| (loop_stats.tick_ms(share) * 1000.0).round() / 1000.0;
-    let ratio = sync.piece_plain as f64 / sync.piece_compressed.max(1) as f64;
+    let ratio = sync.piece_plain as f64 / sync.piece_packed.max(1) as f64;
     Ok(Report {
         example: "voxel",
         bots: run.bots,

@@ -68,12 +68,12 @@ impl Game for Voxel {
     fn interest(&self) -> Visibility<Self> {
         let chunks = grid(CHUNK_CELL)
             .dims(Xyz)
-            .kind::<Chunk>(|chunk| Some(centre(chunk)))
+            .kind(|chunk: &Chunk| centre(chunk))
             .around(eyes_of)
             .radius(CHUNK_RADIUS);
         let avatars = grid(AVATAR_CELL)
             .dims(Xyz)
-            .kind::<Avatar>(|avatar| Some(avatar.feet().map(f64::from)))
+            .kind(|avatar: &Avatar| avatar.feet())
             .around(eyes_of)
             .range(AVATAR_RANGE)
             .release(AVATAR_RELEASE);

@@ -95,7 +95,7 @@ fn terrain(args: &Args) -> Result<Terrain, Box<dyn Error>> {
 /// Serves until the process is told to stop.
 async fn serve(server: Server<Voxel>) -> Result<ExitCode, Box<dyn Error>> {
     let handle = server.start().await?;
-    let url = format!("ws://{}/rooms/{}", handle.addr(), shared::ROOM);
+    let url = handle.url(shared::ROOM);
     println!("voxel serves {url}; play it with: cargo run --release --example voxel-client -- --url {url}");
     handle.run().await;
     Ok(ExitCode::SUCCESS)
@@ -105,7 +105,7 @@ async fn serve(server: Server<Voxel>) -> Result<ExitCode, Box<dyn Error>> {
 async fn drive(server: Server<Voxel>, run: &Run, json: bool) -> Result<ExitCode, Box<dyn Error>> {
     let handle = server.start().await?;
     let report = bots::drive(&handle, run).await?;
-    handle.stop().await;
+    handle.shutdown().await;
     if json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
