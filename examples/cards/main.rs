@@ -5,6 +5,8 @@
 //! cargo run --release --example cards -- --bots 4 --seed 7 --json --leak table    # is caught
 //! ```
 
+#![allow(unreachable_pub, reason = "in a program `pub` says what a module offers the others")]
+
 #[path = "../common/args.rs"]
 mod args;
 mod game;
@@ -13,12 +15,11 @@ mod play;
 mod rules;
 mod strategy;
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use args::{Args, Flag};
 use game::Leak;
-use play::Run;
+use play::{Failure, Run};
 
 const FLAGS: &[Flag] = &[
     Flag { name: "bots", value: "N", help: "how many play: 2 to 5 (4)" },
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
+fn run(args: &Args) -> Result<ExitCode, Failure> {
     let bots = args.number("bots", 4, 2..=5)?;
     let leak = match args.text("leak") {
         None => Leak::None,

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use room::prelude::*;
 use room::server::{Server, ServerHandle};
 use room_client::{Client, Event, Status};
 use serde::Serialize;
@@ -20,7 +19,8 @@ const TICK_RATE: u32 = 100;
 /// How long the table may stand still.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-type Failure = Box<dyn Error + Send + Sync>;
+/// Whatever ends a run.
+pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// What to play.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ struct Bot {
 impl Bot {
     /// Connects and waits to be seated, so that seats are in order of numbers.
     async fn join(url: &str, number: usize) -> Result<Bot, Failure> {
-        let client = room_client::connect(url, schema()).name(&format!("bot {number}")).record(true).await?;
+        let client = room_client::connect(url, schema()).name(format!("bot {number}")).record(true).await?;
         let mut bot = Bot { client, moved_at: None, refused: 0 };
         let deadline = Instant::now() + PATIENCE;
         while bot.client.state::<Table>().is_none() {

@@ -5,14 +5,19 @@
 //! cargo run --release --example voxel-client     # in another
 //! ```
 
+#![allow(unreachable_pub, reason = "in a program `pub` says what a module offers the others")]
+
 #[path = "../common/args.rs"]
+#[allow(dead_code, reason = "other examples use the rest")]
 mod args;
 #[path = "../voxel/blocks.rs"]
+#[allow(dead_code, reason = "other examples use the rest")]
 mod blocks;
 mod hands;
 mod map;
 mod screen;
 #[path = "../voxel/shared.rs"]
+#[allow(dead_code, reason = "other examples use the rest")]
 mod shared;
 
 use std::error::Error;
@@ -142,7 +147,8 @@ impl Game {
             self.palette =
                 self.client.state::<World>().and_then(|world| Palette::new(world.palette.to_vec()));
         }
-        for event in self.client.events() {
+        let events: Vec<Event> = self.client.events().collect();
+        for event in events {
             if let Event::Message(message) = event {
                 self.notice = self.tell(&message.decode()?);
             }

@@ -6,6 +6,8 @@
 //! cargo run --release --example voxel -- --bots 50 --seconds 20 --json     # drives and checks it
 //! ```
 
+#![allow(unreachable_pub, reason = "in a program `pub` says what a module offers the others")]
+
 #[path = "../common/args.rs"]
 mod args;
 mod blocks;
@@ -16,7 +18,6 @@ mod oracle;
 mod shared;
 mod terrain;
 
-use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use room::server::Server;
 
 use args::{Args, Flag};
-use bots::Run;
+use bots::{Failure, Run};
 use game::Voxel;
 use terrain::Terrain;
 
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
+fn run(args: &Args) -> Result<ExitCode, Failure> {
     let bots = args.number("bots", 0, 0..=2000)?;
     let run = Run {
         bots,
@@ -84,7 +85,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-fn terrain(args: &Args) -> Result<Terrain, Box<dyn Error>> {
+fn terrain(args: &Args) -> Result<Terrain, Failure> {
     match (args.text("terrain"), args.text("palette")) {
         (None, None) => Ok(Terrain::built_in()?),
         (Some(chunks), Some(palette)) => Ok(Terrain::load(Path::new(chunks), Path::new(palette))?),
@@ -93,7 +94,7 @@ fn terrain(args: &Args) -> Result<Terrain, Box<dyn Error>> {
 }
 
 /// Serves until the process is told to stop.
-async fn serve(server: Server<Voxel>) -> Result<ExitCode, Box<dyn Error>> {
+async fn serve(server: Server<Voxel>) -> Result<ExitCode, Failure> {
     let handle = server.start().await?;
     let url = handle.url(shared::ROOM);
     println!("voxel serves {url}; play it with: cargo run --release --example voxel-client -- --url {url}");
@@ -102,7 +103,7 @@ async fn serve(server: Server<Voxel>) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Drives the world with bots, prints the report, and fails where a bot's copy is wrong.
-async fn drive(server: Server<Voxel>, run: &Run, json: bool) -> Result<ExitCode, Box<dyn Error>> {
+async fn drive(server: Server<Voxel>, run: &Run, json: bool) -> Result<ExitCode, Failure> {
     let handle = server.start().await?;
     let report = bots::drive(&handle, run).await?;
     handle.shutdown().await;
