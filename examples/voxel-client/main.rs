@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event as TerminalEvent, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use room_client::{Client, Event, Status};
+use room_client::{Client, ConnectError, Event, Status};
 
 use args::{Args, Flag};
 use blocks::Palette;
@@ -65,10 +65,12 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let url = args.text("url").unwrap_or("ws://127.0.0.1:8787/rooms/forest").to_owned();
     let name =
         args.text("name").map_or_else(|| format!("guest-{}", std::process::id() % 1000), str::to_owned);
-    let client =
-        runtime
-            .block_on(async { room_client::connect(&url, shared::schema()).name(&name).await })
-            .map_err(|error| format!("{url}: {error} (is `cargo run --release --example voxel` running?)"))?;
+    let client = runtime
+        .block_on(async { room_client::connect(&url, shared::schema()).name(&name).await })
+        .map_err(|error| match error {
+        ConnectError::Dial { .. } => format!("{error}; first run: cargo run --release --example voxel"),
+        _ => format!("{url}: {error}"),
+    })?;
     let _on_runtime = runtime.enter();
     let mut game = Game::new(client);
     if args.has("snapshot") {

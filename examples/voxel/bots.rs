@@ -71,8 +71,7 @@ struct TickMs {
 pub async fn drive(server: &ServerHandle<Voxel>, run: &Run) -> Result<Report, Failure> {
     let url = server.url(ROOM);
     let mut bots = join_all(&url, run).await?;
-    let ended = play(&mut bots, server, run).await?;
-    bots = ended;
+    bots = play(bots, server, run).await?;
     let room = drain(&mut bots, server).await?;
     let found = compare(&room, &bots);
     report(server, run, &room, found).await
@@ -121,10 +120,10 @@ async fn join_all(url: &str, run: &Run) -> Result<Vec<Bot>, Failure> {
 }
 
 /// Lets every bot play on a task of its own; one line of progress a second.
-async fn play(bots: &mut Vec<Bot>, server: &ServerHandle<Voxel>, run: &Run) -> Result<Vec<Bot>, Failure> {
+async fn play(bots: Vec<Bot>, server: &ServerHandle<Voxel>, run: &Run) -> Result<Vec<Bot>, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut playing = JoinSet::new();
-    for bot in bots.drain(..) {
+    for bot in bots {
         playing.spawn(play_one(bot, run.seed, stopped.clone()));
     }
     for second in 1..=run.seconds {
@@ -253,4 +252,30 @@ async fn report(
         dropped_ticks: loop_stats.dropped_ticks,
         mismatches,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use room::server::Server;
+
+    use super::*;
+    use crate::terrain::Terrain;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_bots_see_of_the_real_terrain_is_what_the_oracle_says() {
+        let terrain = Arc::new(Terrain::built_in().unwrap());
+        let server = Server::new(move |_: &str| Voxel::new(terrain.clone()))
+            .port(0)
+            .piece_level(9)
+            .start()
+            .await
+            .unwrap();
+        let report = drive(&server, &Run { bots: 6, seconds: 3, seed: 1 }).await.unwrap();
+        server.shutdown().await;
+        assert_eq!(report.mismatches, 0);
+        assert_eq!((report.chunks, report.entities), (1536, 1542));
+        assert!(report.enters > 6 * 100 && report.leaves > 0 && report.changes > 0, "{report:?}");
+    }
 }

@@ -104,7 +104,7 @@ impl Game for Voxel {
             return Err(Refused::new(format!("names have at most {NAME} characters, all printable")));
         }
         if room.all::<Avatar>().any(|(_, avatar)| avatar.name == name) {
-            return Err(Refused::new(format!("there is a {name} in the world: take another name")));
+            return Err(Refused::new(format!("the name {name} is taken: choose another")));
         }
         let Some([x, y, z]) = self.spawn_place(room) else {
             return Err(Refused::new("there is no place to stand"));
@@ -308,4 +308,125 @@ fn nearness(room: RoomRef<'_, Voxel>, conn: &Connection<Voxel>, entity: EntityRe
     };
     let Some(eyes) = eyes_of(room, conn) else { return 0.0 };
     -(0..3).map(|i| (place[i] - eyes[i]).powi(2)).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use room::server::{Server, ServerHandle};
+    use room_client::{Client, Event};
+
+    use super::*;
+    use crate::blocks::VOLUME;
+    use crate::blocks::tests::palette;
+
+    /// 3 × 2 × 3 chunks: stone below height 0, air above.
+    async fn flat_world() -> ServerHandle<Voxel> {
+        let mut chunks = Vec::new();
+        for (cx, cy, cz) in (-1..2).flat_map(|x| (-1..1).flat_map(move |y| (-1..2).map(move |z| (x, y, z)))) {
+            chunks.push(([cx, cy, cz], vec![if cy < 0 { 0 } else { 1 }; VOLUME]));
+        }
+        let terrain = Arc::new(Terrain { palette: palette(), chunks });
+        Server::new(move |_: &str| Voxel::new(terrain.clone())).port(0).start().await.unwrap()
+    }
+
+    async fn join(server: &ServerHandle<Voxel>, name: &str) -> Client {
+        room_client::connect(server.url("flat"), shared::schema()).name(name).await.unwrap()
+    }
+
+    /// Sends an action and waits for a notice.
+    async fn answer(client: &mut Client, action: Action) -> Notice {
+        client.send(&action).unwrap();
+        for _ in 0..500 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            client.update(Instant::now());
+            if let Some(Event::Message(message)) = client.events().next() {
+                return message.decode().unwrap();
+            }
+        }
+        panic!("no answer to {action:?}");
+    }
+
+    async fn refusal(client: &mut Client, action: Action) -> String {
+        match answer(client, action).await {
+            Notice::Refused { why } => why,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Where the only avatar stands, once it is there.
+    async fn feet(client: &mut Client) -> [f32; 3] {
+        for _ in 0..500 {
+            client.update(Instant::now());
+            if let Some((_, avatar)) = client.all::<Avatar>().next() {
+                return avatar.feet();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no avatar came");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn players_need_a_name_of_their_own() {
+        let server = flat_world().await;
+        let _ada = join(&server, "Ada").await;
+        for (name, part) in [("Ada", "Ada is taken"), (" ", "needs a name"), (&"x".repeat(25), "at most 24")]
+        {
+            let error =
+                room_client::connect(server.url("flat"), shared::schema()).name(name).await.unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        let avatars = server.inspect("flat", |_, room| room.count::<Avatar>()).await;
+        assert_eq!(avatars, Some(1), "a refused join leaves nothing behind");
+        server.shutdown().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_room_refuses_what_an_avatar_cannot_do() {
+        let server = flat_world().await;
+        let mut ada = join(&server, "Ada").await;
+        let [x, y, z] = feet(&mut ada).await;
+        assert_eq!(y, 0.0);
+        let [bx, by, bz] = block_at([x, y, z]);
+        for (action, part) in [
+            (Action::Walk { x: f32::NAN, z, yaw: 0.0 }, "no place"),
+            (Action::Walk { x: 1e30, z, yaw: 0.0 }, "too fast"),
+            (Action::Dig { at: [bx, by - 9, bz] }, "too far"),
+            (Action::Dig { at: [i32::MAX, i32::MIN, 0] }, "too far"),
+            (Action::Dig { at: [bx, by + 1, bz] }, "nothing to dig"),
+            (Action::Place { at: [bx, by + 1, bz], block: 0 }, "somebody stands"),
+            (Action::Place { at: [bx, by - 1, bz], block: 0 }, "a block already"),
+            (Action::Place { at: [bx, by + 2, bz], block: 1 }, "build with"),
+            (Action::Place { at: [bx, by + 2, bz], block: 200 }, "build with"),
+        ] {
+            let why = refusal(&mut ada, action.clone()).await;
+            assert!(why.contains(part), "{action:?}: {why}");
+        }
+        server.shutdown().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_digs_the_ground_under_the_feet_falls_and_all_who_see_it_are_told() {
+        let server = flat_world().await;
+        let mut ada = join(&server, "Ada").await;
+        let [x, y, z] = block_at(feet(&mut ada).await);
+        let at = [x, y - 1, z];
+        let mut bob = join(&server, "Bob").await;
+        let notice = answer(&mut ada, Action::Dig { at }).await;
+        assert_eq!(notice, Notice::Dug { who: "Ada".to_owned(), block: 0 });
+        for _ in 0..500 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            ada.update(Instant::now());
+            bob.update(Instant::now());
+            let fell = ada.all::<Avatar>().any(|(_, avatar)| avatar.y == -1.0 && avatar.dug == 1);
+            if fell && bob.block(at) == Some(1) {
+                let told = bob.events().any(|event| matches!(event, Event::Message(_)));
+                assert!(told, "Bob sees the chunk, so he hears of it");
+                server.shutdown().await;
+                return;
+            }
+        }
+        panic!("nobody fell, or Bob does not see the hole");
+    }
 }
