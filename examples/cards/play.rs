@@ -1,0 +1,203 @@
+//! A whole game by bots over real WebSockets, and the report at its end.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use room::server::{Server, ServerHandle};
+use room_client::{Client, Event, Status};
+use serde::Serialize;
+
+use crate::game::{Cards, Hand, Leak, Notice, Phase, Table, schema};
+use crate::rules::DRAWS;
+use crate::strategy::choose;
+
+const ROOM: &str = "table";
+/// How often bots look at the table.
+const LOOK: Duration = Duration::from_millis(2);
+/// Bots need no time to think, so the room steps fast.
+const TICK_RATE: u32 = 100;
+/// How long the table may stand still.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whatever ends a run.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// What to play.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// How many bots.
+    pub bots: usize,
+    /// How the cards fall.
+    pub seed: u64,
+    /// Points that win the game.
+    pub target: u32,
+    /// The mistake to plant.
+    pub leak: Leak,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    example: &'static str,
+    players: usize,
+    seed: u64,
+    rounds: u32,
+    /// Turns taken by all.
+    pub turns: u32,
+    /// The winner's name.
+    pub winner: String,
+    scores: Vec<u32>,
+    refused: usize,
+    /// Cards that a client was sent and that the rules did not show it.
+    pub leaks: usize,
+    bytes_sent: u64,
+}
+
+/// Plays a game to its end and scans every byte that the players were sent.
+pub async fn game(run: Run) -> Result<Report, Failure> {
+    let make = move |_: &str| Cards::new(run.bots, run.target, run.seed, run.leak);
+    let server = Server::new(make).port(0).max_players(run.bots).tick_rate(TICK_RATE).start().await?;
+    let url = server.url(ROOM);
+    let mut bots = Vec::new();
+    for number in 1..=run.bots {
+        bots.push(Bot::join(&url, number).await?);
+    }
+    play(&mut bots).await?;
+    let report = report(&server, run, &bots).await;
+    server.shutdown().await;
+    report
+}
+
+struct Bot {
+    client: Client,
+    // The table's count of moves when the bot last moved, so that it moves once a turn.
+    moved_at: Option<u32>,
+    refused: usize,
+}
+
+impl Bot {
+    /// Connects and waits to be seated, so that seats are in order of numbers.
+    async fn join(url: &str, number: usize) -> Result<Bot, Failure> {
+        let client = room_client::connect(url, schema()).name(format!("bot {number}")).record(true).await?;
+        let mut bot = Bot { client, moved_at: None, refused: 0 };
+        let deadline = Instant::now() + PATIENCE;
+        while bot.client.state::<Table>().is_none() {
+            bot.update()?;
+            if Instant::now() > deadline {
+                return Err(format!("bot {number} was not seated in {PATIENCE:?}").into());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(bot)
+    }
+
+    /// Takes what has come; an error where the room ended the connection.
+    fn update(&mut self) -> Result<(), Failure> {
+        self.client.update(Instant::now());
+        for event in self.client.events() {
+            if let Event::Message(message) = event
+                && let Notice::Refused { .. } = message.decode()?
+            {
+                self.refused += 1;
+            }
+        }
+        match self.client.status() {
+            Status::Closed { code, reason } => Err(format!("the room closed: {reason} ({code:?})").into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves, if it is its turn.
+    fn act(&mut self) -> Result<(), Failure> {
+        let (Some(table), Some(hand)) = (self.client.state::<Table>(), self.client.private::<Hand>()) else {
+            return Ok(());
+        };
+        let in_turn = table.phase == Phase::Playing && table.turn == self.client.player();
+        let Some(top) = table.top.filter(|_| in_turn && self.moved_at != Some(table.moves)) else {
+            return Ok(());
+        };
+        let can_draw = table.drawn < DRAWS && table.stock + table.pile > 1;
+        let play = choose(&hand.cards, &top, table.suit, can_draw);
+        self.moved_at = Some(table.moves);
+        self.client.send(&play)?;
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.client.state::<Table>().is_some_and(|table| table.phase == Phase::Over)
+    }
+}
+
+/// Until all have seen the end; a line of progress a round.
+async fn play(bots: &mut [Bot]) -> Result<(), Failure> {
+    let (mut round, mut moves, mut since) = (0, 0, Instant::now());
+    while !bots.iter().all(Bot::is_over) {
+        for bot in bots.iter_mut() {
+            bot.update()?;
+            bot.act()?;
+        }
+        if let Some(table) = bots[0].client.state::<Table>() {
+            if table.moves != moves {
+                (moves, since) = (table.moves, Instant::now());
+            }
+            if table.round != round {
+                round = table.round;
+                let scores: Vec<u32> = table.seats.iter().map(|seat| seat.score).collect();
+                eprintln!("round {round}: scores {scores:?} after {} turns", table.turns);
+            }
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(format!("nobody moved for {PATIENCE:?}").into());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+async fn report(server: &ServerHandle<Cards>, run: Run, bots: &[Bot]) -> Result<Report, Failure> {
+    let look = server.inspect(ROOM, |game, room| {
+        (game.ledger.clone(), room.state::<Table>().clone(), room.stats().bytes_sent)
+    });
+    let (ledger, table, bytes_sent) = look.await.ok_or("the room has ended")?;
+    let leaks = |bot: &Bot| {
+        let (raw, inflated) = bot.client.received();
+        bot.client.player().map_or(0, |player| ledger.leaks(player, [raw, inflated]))
+    };
+    let winner = table.seats.iter().find(|seat| Some(seat.player) == table.winner);
+    Ok(Report {
+        example: "cards",
+        players: run.bots,
+        seed: run.seed,
+        rounds: table.round,
+        turns: table.turns,
+        winner: winner.map(|seat| seat.name.clone()).unwrap_or_default(),
+        scores: table.seats.iter().map(|seat| seat.score).collect(),
+        refused: bots.iter().map(|bot| bot.refused).sum(),
+        leaks: bots.iter().map(leaks).sum(),
+        bytes_sent,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn short_game(leak: Leak) -> Report {
+        game(Run { bots: 3, seed: 7, target: 1, leak }).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_game_is_played_to_its_end_and_leaks_nothing() {
+        let report = short_game(Leak::None).await;
+        assert_eq!((report.leaks, report.refused), (0, 0));
+        assert!(report.turns > 5 && report.winner.starts_with("bot"), "{report:?}");
+        let again = short_game(Leak::None).await;
+        assert_eq!((again.turns, again.winner), (report.turns, report.winner), "a seed is a game");
+    }
+
+    #[tokio::test]
+    async fn planted_leaks_are_caught() {
+        assert!(short_game(Leak::Table).await.leaks > 0);
+        assert!(short_game(Leak::Event).await.leaks > 0);
+    }
+}
