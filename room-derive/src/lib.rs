@@ -1,12 +1,48 @@
-//! Derives.
+//! The derives of the [`room`](https://docs.rs/room) crate, which re-exports and documents them.
+//!
+//! A derive reads its input into a tree of its own ([`ast`], [`attribute`]), holds that against the rules
+//! ([`check`]), and expands it ([`expand`]). Mistakes gather in a [`context`], so that one build shows them
+//! all; what is expanded beside them is complete enough that each of them stays one message.
+
+mod ast;
+mod attribute;
+mod check;
+mod context;
+mod expand;
+mod field_enum;
+#[cfg(test)]
+mod snapshots;
+
 use proc_macro::TokenStream;
-/// Entity.
+
+/// Makes a struct with named fields an entity.
+///
+/// For a struct `Avatar` it implements `Entity` and, unless the kind is hidden, `Visible`. It makes the writer
+/// `AvatarMut`, which reads through `Deref` and has `set_…` for each field, `patch_…` for `Bytes` and
+/// `update_…` for `Json`; and it gives `Avatar` a constant a field, such as `Avatar::HP`. The struct must be
+/// `Clone` and `Debug`.
+///
+/// On the struct, `#[entity(…)]` takes
+/// - `name = "…"`: the kind's name; without it the struct's in snake_case,
+/// - `hidden`: no connection ever sees it,
+/// - `owner = field`: the `PlayerId` field with the player who may write its writable fields,
+/// - `ids = "random"`: automatic IDs tell nothing of how many there are,
+/// - `crate = "…"`: the path of the `room` crate, where it has another name.
+///
+/// On a field, `#[field(…)]` takes
+/// - `name = "…"`: its name on the wire,
+/// - `writable`: the owner may write it from a client,
+/// - `quantize(step = …, min = …, max = …)`: floats travel rounded to steps, in as few bytes as those need.
 #[proc_macro_derive(Entity, attributes(entity, field))]
-pub fn entity(_: TokenStream) -> TokenStream {
-    TokenStream::new()
+pub fn entity(input: TokenStream) -> TokenStream {
+    expand::derive(input.into()).into()
 }
-/// FieldEnum.
-#[proc_macro_derive(FieldEnum)]
-pub fn field_enum(_: TokenStream) -> TokenStream {
-    TokenStream::new()
+
+/// Makes a fieldless enum of at most 256 variants a type that entity fields can have, in one byte.
+///
+/// The enum must be `Copy` and `Debug`. Variants count from 0, or have the numbers that they are given.
+/// `#[field_enum(crate = "…")]` gives the path of the `room` crate, where it has another name.
+#[proc_macro_derive(FieldEnum, attributes(field_enum))]
+pub fn field_enum(input: TokenStream) -> TokenStream {
+    field_enum::derive(input.into()).into()
 }

@@ -40,6 +40,7 @@ pub mod __private {
     pub use std::convert::From;
     pub use std::default::Default;
     pub use std::fmt::{Debug, Formatter, Result as FmtResult};
+    pub use std::marker::{Send, Sync};
     pub use std::ops::{Deref, FnOnce};
     pub use std::option::Option::{self, None, Some};
     pub use std::result::Result::{self, Err, Ok};
