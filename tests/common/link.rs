@@ -50,6 +50,8 @@ pub(crate) struct Client {
     pub(crate) events: Vec<Event>,
     /// Code and reason of the close that the room sent.
     pub(crate) closed: Option<(u16, String)>,
+    /// Its socket broke: what the room still has for it goes nowhere.
+    broken: bool,
     /// Every byte that the room sent, as sent.
     pub(crate) raw: Vec<u8>,
     /// Whether raw and inflated bytes are kept.
@@ -78,6 +80,7 @@ impl Client {
             player: None,
             events: Vec::new(),
             closed: None,
+            broken: false,
             raw: Vec::new(),
             keep,
             applied: Vec::new(),
@@ -253,7 +256,9 @@ impl<G: Game> Link<G> {
     pub(crate) fn drop_link(&mut self, conn: ConnectionId) {
         let now = self.clock();
         self.room.handle_close(conn, now, Closed::Broken);
-        self.client_mut(conn).closed = Some((1006, String::from("the link broke")));
+        let client = self.client_mut(conn);
+        client.broken = true;
+        client.closed.get_or_insert_with(|| (1006, String::from("the link broke")));
         self.deliver();
     }
 
@@ -262,6 +267,9 @@ impl<G: Game> Link<G> {
         loop {
             while let Some(transmit) = self.room.poll_transmit() {
                 let client = self.clients.get_mut(&transmit.conn).expect("the connection was opened");
+                if client.broken {
+                    continue;
+                }
                 assert!(client.closed.is_none(), "nothing follows a close");
                 match transmit.outgoing {
                     Outgoing::Message(bytes) => {

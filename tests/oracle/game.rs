@@ -8,7 +8,7 @@ use super::kinds::{Board, Chest, Hand, Spark, Unit, Vault, hand_of};
 /// What the hooks did, for the model to follow.
 #[derive(Clone, Debug)]
 pub(crate) enum News {
-    Joined { player: PlayerId, guest: bool, unit: Id<Unit> },
+    Joined { player: PlayerId, unit: Id<Unit> },
     Left { player: PlayerId, guest: bool, deleted: Option<Id<Unit>> },
 }
 
@@ -46,7 +46,7 @@ impl Game for World {
         private.set_cards(hand.cards).expect("the cards fit");
         let unit = room.create(Unit::new(peer.player, Some([1.0, 0.0, 0.0]), 0)).expect("the unit is created");
         self.own.push((peer.player, guest, unit));
-        self.news.push(News::Joined { player: peer.player, guest, unit });
+        self.news.push(News::Joined { player: peer.player, unit });
         Ok(())
     }
 

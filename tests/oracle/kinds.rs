@@ -214,7 +214,7 @@ impl Writable for Board {
 
     fn mutate(&mut self, field: u8, raw: u64) {
         match field {
-            0 => self.round = number(raw, self.round as i64, 0, -1) as u64,
+            0 => self.round = number(raw, self.round as i64, i64::MIN, i64::MAX) as u64,
             1 => self.title = text(raw),
             _ => {
                 let mut scores = (*self.scores).clone();
