@@ -2,7 +2,7 @@
 
 use room::prelude::*;
 
-use super::interest::{Eyes, Spec};
+use super::interest::{Eyes, Spec, Word};
 use super::kinds::{Board, Chest, Hand, Spark, Unit, Vault, hand_of};
 
 /// What the hooks did, for the model to follow.
@@ -37,7 +37,7 @@ impl Game for World {
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let conn = room.connection_mut(peer.conn).expect("the connection is seated");
-        conn.scratch = Eyes { around: [Some([0.0; 3]), None], words: Vec::new(), mask: 7 };
+        conn.scratch = Eyes { around: [Some([0.0; 3]), Some([4.0; 3])], words: vec![Word::Number(1)], mask: 7 };
         let guest = conn.account().is_none();
         let hand = hand_of(peer.player);
         let mut private = room.private_mut::<Hand>(peer.player).expect("private state is there from the join on");

@@ -82,9 +82,15 @@ pub(crate) struct Vault {
     pub(crate) heap: Bytes,
 }
 
-/// What a hidden or private value begins with, wherever one is.
-pub(crate) const VAULT: u64 = 0x5afe_c0de_0bad_f00d;
-pub(crate) const VAULT_NOTE: &str = "the vault's secret";
+/// What every hidden or private value begins with, wherever one is; whose it is follows.
+pub(crate) const MARK: &str = "§§";
+
+/// A vault's secret: the mark and what is no player's number.
+pub(crate) fn vault_secret() -> u64 {
+    hand_secret(PlayerId(u32::MAX))
+}
+
+pub(crate) const VAULT_NOTE: &str = "§§vault!";
 
 /// A player's own secrets.
 pub(crate) fn hand_of(player: PlayerId) -> Hand {
@@ -92,11 +98,12 @@ pub(crate) fn hand_of(player: PlayerId) -> Hand {
 }
 
 pub(crate) fn hand_secret(player: PlayerId) -> u64 {
-    0x0123_4567_89ab_0000_u64.rotate_left(5).wrapping_add(u64::from(player.0) << 24 | 0x1_0001)
+    let mark = u32::from_le_bytes(MARK.as_bytes().try_into().expect("the mark is four bytes long"));
+    u64::from(player.0) << 32 | u64::from(mark)
 }
 
 pub(crate) fn hand_note(player: PlayerId) -> String {
-    format!("hand of player {:06}", player.0)
+    format!("{MARK}{:04}", player.0)
 }
 
 impl Unit {
@@ -240,7 +247,7 @@ impl Writable for Hand {
             // The secrets stay what is searched for.
             0 => self.secret = self.secret.swap_bytes().swap_bytes(),
             1 => {
-                let base: String = self.note.chars().take(21).collect();
+                let base: String = self.note.chars().take(6).collect();
                 self.note = base + &text(raw);
             }
             _ => self.cards = Bytes::from(raw.to_le_bytes().repeat(raw as usize % 9)),
@@ -354,9 +361,9 @@ impl Writable for Vault {
 
     fn mutate(&mut self, field: u8, raw: u64) {
         match field {
-            0 => self.secret = VAULT,
+            0 => self.secret = vault_secret(),
             1 => self.note = format!("{VAULT_NOTE}{}", text(raw)),
-            _ => self.heap = Bytes::from(VAULT.to_le_bytes().repeat(raw as usize % 100)),
+            _ => self.heap = Bytes::from(vault_secret().to_le_bytes().repeat(raw as usize % 100)),
         }
     }
 

@@ -7,7 +7,7 @@ use room::{Bytes, CreateError, Entity, EntityId, Id, Json, PlayerId, Room, Write
 
 use super::game::{News, World};
 use super::interest::Look;
-use super::kinds::{Board, Chest, Hand, Spark, Unit, VAULT, VAULT_NOTE, Vault, Writable, hand_of};
+use super::kinds::{Board, Chest, Hand, Spark, Unit, VAULT_NOTE, Vault, Writable, hand_of, vault_secret};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Thing {
@@ -36,9 +36,9 @@ impl Thing {
             4 | 5 => Thing::Chest(Chest { at: near, team: (raw % 5) as u8, ..Chest::default() }),
             6 => Thing::Spark(Spark { at: near.map(|axis| axis as f32), team: (raw % 5) as u8, heat: raw as i16 }),
             _ => Thing::Vault(Vault {
-                secret: VAULT,
+                secret: vault_secret(),
                 note: String::from(VAULT_NOTE),
-                heap: Bytes::from(VAULT.to_le_bytes().repeat(200)),
+                heap: Bytes::from(vault_secret().to_le_bytes().repeat(200)),
             }),
         }
     }

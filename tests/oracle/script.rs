@@ -53,23 +53,24 @@ pub(crate) enum Step {
 }
 
 fn axis() -> impl Strategy<Value = f64> {
-    let lattice = || (-26_i32..26).prop_map(f64::from);
+    let lattice = || (-13_i32..14).prop_map(f64::from);
     prop_oneof![
-        30 => lattice(),
-        4 => lattice().prop_map(f64::next_up),
-        3 => lattice().prop_map(f64::next_down),
-        4 => -30.0..30.0,
+        60 => lattice(),
+        8 => lattice().prop_map(f64::next_up),
+        6 => lattice().prop_map(f64::next_down),
+        8 => -20.0..20.0,
+        2 => (-60_i32..60).prop_map(f64::from),
         1 => prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e30, -1e30, -0.0]),
     ]
 }
 
 fn point() -> impl Strategy<Value = [f64; 3]> {
     let flat = (axis(), axis()).prop_map(|(x, z)| [x, 0.0, z]);
-    prop_oneof![2 => flat, 1 => [axis(), axis(), axis()]]
+    prop_oneof![3 => flat, 1 => [axis(), axis(), axis()]]
 }
 
 fn place() -> impl Strategy<Value = Option<[f64; 3]>> {
-    prop_oneof![9 => point().prop_map(Some), 1 => Just(None)]
+    prop_oneof![14 => point().prop_map(Some), 1 => Just(None)]
 }
 
 fn explicit() -> impl Strategy<Value = Option<u64>> {
@@ -117,9 +118,9 @@ fn step() -> impl Strategy<Value = Step> {
     let who = || 0_u8..16;
     let pick = any::<u16>;
     prop_oneof![
-        5 => (0_u8..8, explicit(), place(), any::<u64>())
+        6 => (0_u8..8, explicit(), place(), any::<u64>())
             .prop_map(|(kind, explicit, at, raw)| Step::Create { kind, explicit, at, raw }),
-        2 => pick().prop_map(|pick| Step::Delete { pick }),
+        1 => pick().prop_map(|pick| Step::Delete { pick }),
         2 => (pick(), 0_u8..8, place(), any::<u64>())
             .prop_map(|(pick, kind, at, raw)| Step::Reuse { pick, kind, at, raw }),
         1 => (0_u8..8, any::<u64>()).prop_map(|(kind, raw)| Step::Blink { kind, raw }),
@@ -130,48 +131,49 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_u8..3, any::<u64>()).prop_map(|(field, raw)| Step::Board { field, raw }),
         1 => (who(), 0_u8..3, any::<u64>()).prop_map(|(client, field, raw)| Step::Hand { client, field, raw }),
         1 => (0_u8..4, 0_u64..6).prop_map(|(team, alias)| Step::Alias { team, alias }),
-        5 => (who(), any::<bool>(), place()).prop_map(|(client, eye, around)| Step::Walk { client, eye, around }),
+        3 => (who(), any::<bool>(), place()).prop_map(|(client, eye, around)| Step::Walk { client, eye, around }),
         2 => (who(), vec(word(), 0..6)).prop_map(|(client, words)| Step::Words { client, words }),
         1 => (who(), any::<u16>()).prop_map(|(client, mask)| Step::Mask { client, mask }),
-        2 => (who(), pace()).prop_map(|(client, pace)| Step::Pace { client, pace }),
-        2 => prop::option::of(0_u8..3).prop_map(|account| Step::Join { account }),
+        3 => (who(), pace()).prop_map(|(client, pace)| Step::Pace { client, pace }),
+        5 => prop::option::of(0_u8..3).prop_map(|account| Step::Join { account }),
         1 => who().prop_map(|client| Step::Leave { client }),
         1 => who().prop_map(|client| Step::Drop { client }),
         1 => who().prop_map(|client| Step::Kick { client }),
-        1 => (1_u8..7, any::<u32>()).prop_map(|(ticks, seed)| Step::Flood { ticks, seed }),
+        2 => (2_u8..9, any::<u32>()).prop_map(|(ticks, seed)| Step::Flood { ticks, seed }),
         16 => Just(Step::Tick),
     ]
 }
 
 fn measure() -> impl Strategy<Value = Measure> {
-    let range = (prop::sample::select(vec![0.0, 5.0, 10.0, 13.0, 7.5]), prop::sample::select(vec![0.0, 0.0, 3.0]));
+    let range = (prop::sample::select(vec![0.0, 5.0, 10.0, 10.0, 13.0, 13.0, 15.0, 7.5, 30.0]), prop::sample::select(vec![0.0, 0.0, 3.0]));
     prop_oneof![
         2 => range.prop_map(|(range, more)| Measure::Range(range, range + more)),
-        1 => (0_u16..3, 0_u16..2).prop_map(|(cells, more)| Measure::Radius(cells, cells + more)),
+        1 => (0_u16..4, 0_u16..2).prop_map(|(cells, more)| Measure::Radius(cells, cells + more)),
     ]
 }
 
 fn part() -> impl Strategy<Value = PartSpec> {
-    let cells = prop::sample::select(vec![4.0, 5.0, 8.0, 3.3, 100.0]);
-    let grid = (cells, 0_u8..3, 1_u8..8, 0_usize..2, measure()).prop_map(|(cell, axes, kinds, eye, measure)| {
-        Source::Grid(GridSpec { cell, axes, kinds, eye: eye * eye, measure })
+    let cells = prop::sample::select(vec![4.0, 5.0, 8.0, 3.3, 50.0]);
+    let grid = (cells, 0_u8..3, prop_oneof![3 => Just(7_u8), 2 => 1_u8..8], prop::sample::select(vec![0_usize, 0, 1]), measure()).prop_map(|(cell, axes, kinds, eye, measure)| {
+        Source::Grid(GridSpec { cell, axes, kinds, eye, measure })
     });
     let source = prop_oneof![3 => grid, 1 => Just(Source::Keys)];
-    let sees = prop_oneof![4 => Just(Sees::All), 1 => Just(Sees::Mask), 1 => Just(Sees::Round)];
+    let sees = prop_oneof![6 => Just(Sees::All), 1 => Just(Sees::Mask), 1 => Just(Sees::Round)];
     (source, sees).prop_map(|(source, sees)| PartSpec { source, sees })
 }
 
 fn spec() -> impl Strategy<Value = Spec> {
-    let parts = prop_oneof![1 => Just(None), 9 => vec(part(), 1..4).prop_map(Some)];
+    let parts = prop_oneof![1 => Just(None), 7 => vec(part(), 1..4).prop_map(Some)];
     let rank = prop::sample::select(vec![Rank::Field, Rank::FieldOnChange, Rank::Near, Rank::Flat]);
-    let limit = prop::option::of((prop::sample::select(vec![1_usize, 3, 10, 11, 25]), rank));
+    let limit = (prop::sample::select(vec![1_usize, 3, 5, 10, 11, 25]), rank);
+    let limit = prop_oneof![3 => Just(None), 2 => limit.prop_map(Some)];
     (parts, limit).prop_map(|(parts, limit)| Spec { parts, limit })
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    let knobs = (1_u32..4, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let crowd = vec((0_u8..8, place(), any::<u64>()), 0..40);
-    (spec(), knobs, crowd, vec(step(), 1..160)).prop_map(|(spec, knobs, crowd, steps)| {
+    let knobs = (prop::sample::select(vec![1_u32, 1, 1, 2, 3]), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let crowd = vec((0_u8..8, place(), any::<u64>()), 0..60);
+    (spec(), knobs, crowd, vec(step(), 1..300)).prop_map(|(spec, knobs, crowd, steps)| {
         let (send_every, small_cap, small_window, view_hash, keeps) = knobs;
         Case { spec, send_every, small_cap, small_window, view_hash, keeps, crowd, steps }
     })
