@@ -62,12 +62,12 @@ fn everyone_who_sees_is_everyone_who_was_sent_the_enter() {
     let id = link.add(dot(0.0));
     link.tick();
     link.client_mut(silent).pace = Pace::Silent;
-    // In the tick of the event one goes and one comes.
+    // In the tick of the event one goes, who saw it until then, and one comes.
     link.stand(leaver, Some([100.0, 0.0, 0.0]));
     link.stand(comer, Some([1.0, 0.0, 0.0]));
     link.edit(|room| room.send_seeing(id, "boom")).expect("it is short");
     link.tick();
-    for (conn, hears) in [(near, true), (far, false), (leaver, false), (comer, true), (silent, true)] {
+    for (conn, hears) in [(near, true), (far, false), (leaver, true), (comer, true), (silent, true)] {
         assert_eq!(texts(&mut link, conn).len(), usize::from(hears), "client {}", conn.0);
     }
 }
