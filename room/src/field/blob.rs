@@ -156,6 +156,11 @@ impl Blob {
         }
     }
 
+    /// Bytes of the whole encoding of a value of `len` bytes.
+    pub(crate) fn size_of(len: usize) -> usize {
+        varint::len(len as u64) + len
+    }
+
     fn put_change_bytes(value: &[u8], out: &mut Vec<u8>) {
         out.push(0);
         varint::put(out, value.len() as u64);
@@ -178,7 +183,7 @@ impl Codec for Blob {
         if size <= limit { Ok(()) } else { Err(OverLimit { size, limit }) }
     }
     fn size(value: &Bytes) -> usize {
-        varint::len(value.len() as u64) + value.len()
+        Blob::size_of(value.len())
     }
     fn same(a: &Bytes, b: &Bytes) -> bool {
         a == b

@@ -155,7 +155,8 @@ impl<K: Entity> Write<'_, K> {
         if len > limits::BLOB {
             return Err(refused::<K>(field, OverLimit { size: len, limit: limits::BLOB }));
         }
-        self.state.size = resized::<K>(field, self.state.size, value.len(), len)?;
+        let size = Blob::size_of(len);
+        self.state.size = resized::<K>(field, self.state.size, Blob::size(value), size)?;
         Blob::patch(value, offset, bytes, track, !self.state.pending.has(field));
         self.touch(field);
         Ok(())

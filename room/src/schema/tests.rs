@@ -176,7 +176,7 @@ fn at_most_255_kinds() {
         ];
         for type_id in ids.into_iter().take(count.into()) {
             let name: &'static str = format!("k{}", schema.entries().len()).leak();
-            schema = schema.push(Box::leak(Box::new(kind(name, &[]))), Role::Entity, type_id);
+            schema = schema.push(Box::leak(Box::new(kind(name, &[]))), Role::Entity, type_id, None);
         }
         schema
     }

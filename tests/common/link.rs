@@ -1,0 +1,327 @@
+//! A room and its clients in one process, without sockets: every byte goes through the real encoders and
+//! decoders of both directions.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use room::room::log::Log;
+use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
+use room::session::{self, Hello};
+use room::wire::message::{ClientMessage, RoomMessage};
+use room::wire::{PROTOCOL_VERSION, payload};
+use room::{ConnectionId, Game, PlayerId, Room, Tick};
+use room_client::replica::{Applied, Replica};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// How a client's end of the link treats what comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Everything is applied and acknowledged at once.
+    Prompt,
+    /// Everything is applied at once and acknowledged so many ticks later.
+    Late(u64),
+    /// Everything is applied, nothing acknowledged.
+    Silent,
+    /// Nothing arrives: it waits on the link.
+    Stalled,
+}
+
+/// An event as a client took it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Event {
+    /// The tick that the replica showed then.
+    pub(crate) at: Tick,
+    payload: Vec<u8>,
+}
+
+impl Event {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> T {
+        payload::decode(&self.payload).expect("the room's events decode")
+    }
+}
+
+/// One end of a link.
+pub(crate) struct Client {
+    pub(crate) replica: Replica,
+    pub(crate) pace: Pace,
+    /// From its welcome.
+    pub(crate) player: Option<PlayerId>,
+    pub(crate) events: Vec<Event>,
+    /// Code and reason of the close that the room sent.
+    pub(crate) closed: Option<(u16, String)>,
+    /// Its socket broke: what the room still has for it goes nowhere.
+    broken: bool,
+    /// Every byte that the room sent, as sent.
+    pub(crate) raw: Vec<u8>,
+    /// Whether raw and inflated bytes are kept.
+    pub(crate) keep: bool,
+    /// Updates applied.
+    pub(crate) applied: Vec<Applied>,
+    /// Messages and their bytes.
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
+    /// Update parts among the messages.
+    pub(crate) parts: usize,
+    waiting: VecDeque<Vec<u8>>,
+    /// Ticks to acknowledge, and when.
+    owed: VecDeque<(u64, Tick)>,
+}
+
+impl Client {
+    fn new<G: Game>(keep: bool) -> Client {
+        let mut replica = Replica::new(&G::schema());
+        if keep {
+            replica.record();
+        }
+        Client {
+            replica,
+            pace: Pace::Prompt,
+            player: None,
+            events: Vec::new(),
+            closed: None,
+            broken: false,
+            raw: Vec::new(),
+            keep,
+            applied: Vec::new(),
+            messages: 0,
+            bytes: 0,
+            parts: 0,
+            waiting: VecDeque::new(),
+            owed: VecDeque::new(),
+        }
+    }
+
+    /// Whether it was welcomed and not closed.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.player.is_some() && self.closed.is_none()
+    }
+
+    /// The events that came since the last call.
+    pub(crate) fn take_events<T: DeserializeOwned>(&mut self) -> Vec<T> {
+        self.events.drain(..).map(|event| event.read()).collect()
+    }
+
+    fn take(&mut self, bytes: &[u8], now: u64) {
+        match RoomMessage::decode(bytes).expect("the room's messages decode") {
+            RoomMessage::Welcome(welcome) => {
+                assert_eq!(self.player, None, "one welcome");
+                assert_eq!(welcome.protocol, PROTOCOL_VERSION);
+                self.player = Some(welcome.player);
+            }
+            RoomMessage::Update(part) => {
+                self.parts += 1;
+                let applied = self.replica.handle_part(part).expect("the room's updates apply");
+                if let Some(applied) = applied {
+                    assert!(applied.complete <= applied.tick);
+                    self.applied.push(applied);
+                    self.owed.push_back((now, applied.tick));
+                }
+            }
+            RoomMessage::Event(payload) => {
+                self.events.push(Event { at: self.replica.tick(), payload: payload.to_vec() });
+            }
+            RoomMessage::Closing(_) => panic!("a room that lets a client in sends it no closing"),
+        }
+    }
+
+    /// The newest tick to acknowledge now.
+    fn due(&mut self, now: u64) -> Option<Tick> {
+        let after = match self.pace {
+            Pace::Prompt => 0,
+            Pace::Late(ticks) => ticks,
+            Pace::Silent | Pace::Stalled => return None,
+        };
+        let mut newest = None;
+        while self.owed.front().is_some_and(|(came, _)| came + after <= now) {
+            newest = self.owed.pop_front().map(|(_, tick)| tick);
+        }
+        newest
+    }
+}
+
+/// A room and its clients.
+pub(crate) struct Link<G: Game> {
+    pub(crate) room: Runtime<G>,
+    pub(crate) clients: BTreeMap<ConnectionId, Client>,
+    pub(crate) log: Vec<Log>,
+    /// Whether new clients keep every byte.
+    pub(crate) keep: bool,
+    next: u64,
+    now: u64,
+}
+
+impl<G: Game> Link<G> {
+    pub(crate) fn new(game: G, settings: Settings) -> Link<G> {
+        let room = Runtime::new(game, settings, [7; 32]).expect("the room starts");
+        let mut link =
+            Link { room, clients: BTreeMap::new(), log: Vec::new(), keep: false, next: 1, now: 0 };
+        link.deliver();
+        link
+    }
+
+    fn clock(&self) -> Duration {
+        Duration::from_millis(self.now * 50)
+    }
+
+    /// The tick of the room.
+    pub(crate) fn tick_number(&self) -> u64 {
+        self.room.now().0
+    }
+
+    /// Opens a connection with a hello of its own; it is seated at the next tick.
+    pub(crate) fn open(&mut self, identity: Identity) -> ConnectionId {
+        self.open_as("Ada", None, identity)
+    }
+
+    /// As [`open`](Self::open), with a name and a build.
+    pub(crate) fn open_as(&mut self, name: &str, build: Option<&str>, identity: Identity) -> ConnectionId {
+        let conn = ConnectionId(self.next);
+        self.next += 1;
+        let mut first = Vec::new();
+        hello::<G>(name, build).encode(&mut first);
+        let hello = session::admit(&first, &G::schema()).expect("the hello is right");
+        self.clients.insert(conn, Client::new::<G>(self.keep));
+        let now = self.clock();
+        self.room.handle_open(conn, now, Join { hello, identity });
+        self.deliver();
+        conn
+    }
+
+    /// Joins as a guest: one tick.
+    pub(crate) fn join(&mut self) -> ConnectionId {
+        let conn = self.open(Identity::guest());
+        self.tick();
+        conn
+    }
+
+    pub(crate) fn client(&self, conn: ConnectionId) -> &Client {
+        &self.clients[&conn]
+    }
+
+    pub(crate) fn client_mut(&mut self, conn: ConnectionId) -> &mut Client {
+        self.clients.get_mut(&conn).expect("the client was opened")
+    }
+
+    pub(crate) fn replica(&self, conn: ConnectionId) -> &Replica {
+        &self.client(conn).replica
+    }
+
+    pub(crate) fn player(&self, conn: ConnectionId) -> PlayerId {
+        self.client(conn).player.expect("the client was welcomed")
+    }
+
+    /// Changes the room between two ticks.
+    pub(crate) fn edit<R>(&mut self, change: impl FnOnce(&mut Room<G>) -> R) -> R {
+        change(self.room.parts_mut().1)
+    }
+
+    /// One tick, and all that follows from it on every link.
+    pub(crate) fn tick(&mut self) {
+        self.now += 1;
+        let now = self.clock();
+        self.room.tick(now);
+        self.deliver();
+    }
+
+    pub(crate) fn ticks(&mut self, ticks: usize) {
+        for _ in 0..ticks {
+            self.tick();
+        }
+    }
+
+    /// A message from a client, as bytes.
+    pub(crate) fn send_bytes(&mut self, conn: ConnectionId, bytes: &[u8]) {
+        let now = self.clock();
+        self.room.handle_message(conn, now, bytes);
+        self.deliver();
+    }
+
+    /// An event from a client.
+    pub(crate) fn send<E: Serialize>(&mut self, conn: ConnectionId, event: &E) {
+        let (mut body, mut message) = (Vec::new(), Vec::new());
+        payload::encode(event, room::limits::CLIENT_PAYLOAD, &mut body).expect("the event fits");
+        ClientMessage::Event(&body).encode(&mut message);
+        self.send_bytes(conn, &message);
+    }
+
+    /// The client leaves for good.
+    pub(crate) fn leave(&mut self, conn: ConnectionId) {
+        let mut message = Vec::new();
+        ClientMessage::Leave.encode(&mut message);
+        self.send_bytes(conn, &message);
+    }
+
+    /// The client's socket breaks.
+    pub(crate) fn drop_link(&mut self, conn: ConnectionId) {
+        let now = self.clock();
+        self.room.handle_close(conn, now, Closed::Broken);
+        let client = self.client_mut(conn);
+        client.broken = true;
+        client.closed.get_or_insert_with(|| (1006, String::from("the link broke")));
+        self.deliver();
+    }
+
+    /// Takes all that the room has for its sockets, and answers.
+    pub(crate) fn deliver(&mut self) {
+        loop {
+            while let Some(transmit) = self.room.poll_transmit() {
+                let client = self.clients.get_mut(&transmit.conn).expect("the connection was opened");
+                if client.broken {
+                    continue;
+                }
+                assert!(client.closed.is_none(), "nothing follows a close");
+                match transmit.outgoing {
+                    Outgoing::Message(bytes) => {
+                        client.messages += 1;
+                        client.bytes += bytes.len();
+                        if client.keep {
+                            client.raw.extend_from_slice(bytes);
+                        }
+                        client.waiting.push_back(bytes.to_vec());
+                    }
+                    Outgoing::Close { code, reason } => {
+                        assert!(reason.len() <= room::limits::CLOSE_REASON);
+                        client.closed = Some((code, reason.to_owned()));
+                    }
+                }
+            }
+            self.log.extend(std::iter::from_fn(|| self.room.poll_log()));
+            if !self.answer() {
+                return;
+            }
+        }
+    }
+
+    /// Lets clients take what came and acknowledge; returns whether one said something.
+    fn answer(&mut self) -> bool {
+        let now = self.clock();
+        let mut said = false;
+        for (conn, client) in &mut self.clients {
+            if client.pace == Pace::Stalled {
+                continue;
+            }
+            while let Some(bytes) = client.waiting.pop_front() {
+                client.take(&bytes, self.now);
+            }
+            if let Some(tick) = client.due(self.now).filter(|_| client.closed.is_none()) {
+                let mut message = Vec::new();
+                ClientMessage::Ack(tick).encode(&mut message);
+                self.room.handle_message(*conn, now, &message);
+                said = true;
+            }
+        }
+        said
+    }
+}
+
+/// The hello of a client of this game.
+pub(crate) fn hello<G: Game>(name: &str, build: Option<&str>) -> Hello {
+    Hello {
+        protocol: PROTOCOL_VERSION,
+        schema_hash: G::schema().hash(),
+        build: build.map(str::to_owned),
+        name: name.to_owned(),
+        auth: Vec::new(),
+    }
+}

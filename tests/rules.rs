@@ -1,0 +1,24 @@
+//! Rules that a user can observe, one a test: a room and its clients in one process.
+
+#[path = "common/link.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod link;
+
+#[path = "rules/events.rs"]
+mod events;
+#[path = "rules/ids.rs"]
+mod ids;
+#[path = "rules/interest.rs"]
+mod interest;
+#[path = "rules/lab.rs"]
+mod lab;
+#[path = "rules/limit.rs"]
+mod limit;
+#[path = "rules/pressure.rs"]
+mod pressure;
+#[path = "rules/report.rs"]
+mod report;
+#[path = "rules/sessions.rs"]
+mod sessions;
+#[path = "rules/writes.rs"]
+mod writes;
