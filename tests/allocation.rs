@@ -36,7 +36,8 @@ struct Circles {
 
 /// Where the nth walker is in a tick: each circle has its own middle, size and start.
 fn place(n: usize, tick: u64) -> [f32; 2] {
-    let (middle, size) = ([(n * 37 % 400) as f32 - 200.0, (n * 91 % 400) as f32 - 200.0], (n % 7) as f32 * 4.0);
+    let (middle, size) =
+        ([(n * 37 % 400) as f32 - 200.0, (n * 91 % 400) as f32 - 200.0], (n % 7) as f32 * 4.0);
     let angle = ((tick + n as u64) % PERIOD) as f32 / PERIOD as f32 * std::f32::consts::TAU;
     [middle[0] + size * angle.cos(), middle[1] + size * angle.sin()]
 }

@@ -85,7 +85,8 @@ impl<K: Walker> Crowd<K> {
 
     /// From 0 to 1.
     fn draw(&mut self) -> f64 {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.state =
+            self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.state >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -154,7 +155,8 @@ fn cost<K: Walker>() -> (f64, f64) {
 
     link.room.parts_mut().0.still = true;
     link.ticks(1);
-    let messages = |link: &Link<Crowd<K>>| conns.iter().map(|conn| link.client(*conn).messages).sum::<usize>();
+    let messages =
+        |link: &Link<Crowd<K>>| conns.iter().map(|conn| link.client(*conn).messages).sum::<usize>();
     let at_rest = messages(&link);
     assert!(conns.iter().all(|conn| !link.client(*conn).applied.last().expect("one came").changed));
     link.ticks(20);

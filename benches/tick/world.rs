@@ -112,11 +112,15 @@ pub struct Crowd<K: Mover> {
 impl<K: Mover> Crowd<K> {
     pub fn new(entities: usize, connections: usize, side: f64) -> Self {
         let settings = Settings { seats: connections, ..Settings::default() };
-        let mut runtime = Runtime::new(CrowdGame(Vec::new()), settings, [1; 32]).expect("the settings are in range");
+        let mut runtime =
+            Runtime::new(CrowdGame(Vec::new()), settings, [1; 32]).expect("the settings are in range");
         let mut rng = Rng(1);
         let (game, room) = runtime.parts_mut();
         game.0 = (0..entities)
-            .map(|_| room.create(K::at((rng.unit() * side) as f32, (rng.unit() * side) as f32)).expect("an ID is free"))
+            .map(|_| {
+                room.create(K::at((rng.unit() * side) as f32, (rng.unit() * side) as f32))
+                    .expect("an ID is free")
+            })
             .collect();
         let ids = game.0.clone();
         join_all(&mut runtime, connections);
@@ -289,7 +293,9 @@ impl Game for Terrain {
 
     fn interest(&self) -> Visibility<Self> {
         grid::<Self>(16.0)
-            .kind(|chunk: &Chunk| [f64::from(chunk.cx), f64::from(chunk.cy), f64::from(chunk.cz)].map(|c| c * 16.0))
+            .kind(|chunk: &Chunk| {
+                [f64::from(chunk.cx), f64::from(chunk.cy), f64::from(chunk.cz)].map(|c| c * 16.0)
+            })
             .around(|room, _| room.game.open.then_some([0.0; 3]))
             .radius(2)
             .into()
@@ -301,13 +307,15 @@ impl Terrain {
     pub fn runtime(connections: usize) -> (Runtime<Terrain>, usize) {
         let cap = 1 << 20;
         let settings = Settings { seats: connections, update_cap: cap, window: cap, ..Settings::default() };
-        let mut runtime = Runtime::new(Terrain { open: false }, settings, [1; 32]).expect("the settings are in range");
+        let mut runtime =
+            Runtime::new(Terrain { open: false }, settings, [1; 32]).expect("the settings are in range");
         let packed: &[u8] = include_bytes!("../../examples/voxel/terrain/chunks.bin.gz");
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).expect("the terrain is whole");
         let mut chunks = 0;
         for record in bytes.chunks_exact(12 + 4096) {
-            let [cx, cy, cz] = [0, 4, 8].map(|i| i32::from_le_bytes(record[i..i + 4].try_into().expect("four")) as i16);
+            let [cx, cy, cz] =
+                [0, 4, 8].map(|i| i32::from_le_bytes(record[i..i + 4].try_into().expect("four")) as i16);
             if cx.abs() <= 2 && cy.abs() <= 2 && cz.abs() <= 2 {
                 let chunk = Chunk { cx, cy, cz, blocks: Bytes::from(&record[12..]) };
                 runtime.parts_mut().1.create(chunk).expect("an ID is free");

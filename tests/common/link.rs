@@ -154,8 +154,7 @@ pub(crate) struct Link<G: Game> {
 impl<G: Game> Link<G> {
     pub(crate) fn new(game: G, settings: Settings) -> Link<G> {
         let room = Runtime::new(game, settings, [7; 32]).expect("the room starts");
-        let mut link =
-            Link { room, clients: BTreeMap::new(), log: Vec::new(), keep: false, next: 1, now: 0 };
+        let mut link = Link { room, clients: BTreeMap::new(), log: Vec::new(), keep: false, next: 1, now: 0 };
         link.deliver();
         link
     }

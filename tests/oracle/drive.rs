@@ -76,7 +76,9 @@ impl Run {
         let Run { model, link, .. } = self;
         let room = link.room.parts_mut().1;
         match step {
-            Step::Create { kind, explicit, at, raw } => model.create(room, *explicit, Thing::new(*kind, *at, *raw)),
+            Step::Create { kind, explicit, at, raw } => {
+                model.create(room, *explicit, Thing::new(*kind, *at, *raw))
+            }
             Step::Delete { pick } => {
                 if let Some(id) = model.pick(*pick) {
                     model.delete(room, id);
@@ -122,7 +124,9 @@ impl Run {
                 }
             }
             Step::Alias { team, alias } => self.alias(team, alias),
-            Step::Walk { client, eye, around } => self.eyes(client, |eyes| eyes.around[usize::from(eye)] = around),
+            Step::Walk { client, eye, around } => {
+                self.eyes(client, |eyes| eyes.around[usize::from(eye)] = around)
+            }
             Step::Words { client, ref words } => self.eyes(client, |eyes| eyes.words.clone_from(words)),
             Step::Mask { client, mask } => self.eyes(client, |eyes| eyes.mask = mask),
             Step::Pace { client, pace } => {
@@ -132,7 +136,8 @@ impl Run {
                 watch.vague |= self.case.small_window && pace != Pace::Prompt;
             }
             Step::Join { account } => {
-                let identity = account.map_or_else(Identity::guest, |n| Identity::account(format!("account {n}")));
+                let identity =
+                    account.map_or_else(Identity::guest, |n| Identity::account(format!("account {n}")));
                 let conn = self.link.open(identity);
                 self.joined.push(conn);
                 self.watches.insert(conn, Watch::default());
@@ -222,7 +227,12 @@ impl Run {
         assert!(missing.is_empty() && extra.is_empty(), "{context}: missing {missing:?}, too many {extra:?}");
         assert_eq!(replica.len(), seen.len() + 2, "{context}: and state and private state");
         let board = replica.state::<Board>().map(StoredRecord::of);
-        assert_eq!(board, Some(StoredRecord::of(&self.model.board)), "{context}: {:?}", replica.state::<Board>());
+        assert_eq!(
+            board,
+            Some(StoredRecord::of(&self.model.board)),
+            "{context}: {:?}",
+            replica.state::<Board>()
+        );
         let hand = replica.private::<Hand>().map(StoredRecord::of);
         assert_eq!(hand, self.model.hands.get(&player).map(StoredRecord::of), "{context}: private state");
         let mut now = BTreeMap::new();
@@ -232,10 +242,8 @@ impl Run {
             assert!(self.link.room.room().was_sent(conn, entity(id)), "{context}: {id} was sent");
             now.insert(id, (entry.serial, record));
         }
-        let before = std::mem::replace(
-            &mut self.watches.get_mut(&conn).expect("it was opened").last,
-            now.clone(),
-        );
+        let before =
+            std::mem::replace(&mut self.watches.get_mut(&conn).expect("it was opened").last, now.clone());
         let replica = &mut self.link.client_mut(conn).replica;
         let mut report = Report::default();
         report.collect::<Unit>(replica);
@@ -278,7 +286,12 @@ impl Run {
             for bytes in [&client.raw[..], client.replica.recorded()] {
                 for (at, window) in bytes.windows(MARK.len()).enumerate() {
                     let fine = window != MARK.as_bytes() || is_own(&bytes[at + MARK.len()..]);
-                    assert!(fine, "client {} was sent a secret: {:?}", conn.0, &bytes[at..bytes.len().min(at + 20)]);
+                    assert!(
+                        fine,
+                        "client {} was sent a secret: {:?}",
+                        conn.0,
+                        &bytes[at..bytes.len().min(at + 20)]
+                    );
                 }
             }
         }
@@ -327,10 +340,12 @@ impl Report {
         }
         for id in self.changed.keys() {
             let both = before.contains_key(id) && now.contains_key(id);
-            assert!(both && !self.entered.contains(id), "{context}: {id} changed and is neither new nor gone");
+            assert!(
+                both && !self.entered.contains(id),
+                "{context}: {id} changed and is neither new nor gone"
+            );
         }
     }
 }
 
 type Held = BTreeMap<u64, (u64, StoredRecord)>;
-

@@ -37,14 +37,17 @@ impl Game for World {
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let conn = room.connection_mut(peer.conn).expect("the connection is seated");
-        conn.scratch = Eyes { around: [Some([0.0; 3]), Some([4.0; 3])], words: vec![Word::Number(1)], mask: 7 };
+        conn.scratch =
+            Eyes { around: [Some([0.0; 3]), Some([4.0; 3])], words: vec![Word::Number(1)], mask: 7 };
         let guest = conn.account().is_none();
         let hand = hand_of(peer.player);
-        let mut private = room.private_mut::<Hand>(peer.player).expect("private state is there from the join on");
+        let mut private =
+            room.private_mut::<Hand>(peer.player).expect("private state is there from the join on");
         private.set_secret(hand.secret);
         private.set_note(hand.note).expect("the note fits");
         private.set_cards(hand.cards).expect("the cards fit");
-        let unit = room.create(Unit::new(peer.player, Some([1.0, 0.0, 0.0]), 0)).expect("the unit is created");
+        let unit =
+            room.create(Unit::new(peer.player, Some([1.0, 0.0, 0.0]), 0)).expect("the unit is created");
         self.own.push((peer.player, guest, unit));
         self.news.push(News::Joined { player: peer.player, unit });
         Ok(())

@@ -193,8 +193,8 @@ impl Spec {
             Some(parts) => combine(parts.iter().map(PartSpec::build).collect::<Vec<Part<World>>>()),
         };
         let Some((most, rank)) = self.limit else { return visibility };
-        let visibility = visibility
-            .limit(most, move |_, conn, entity| Look::entity(entity).priority(rank, &conn.scratch));
+        let visibility =
+            visibility.limit(most, move |_, conn, entity| Look::entity(entity).priority(rank, &conn.scratch));
         if rank == Rank::FieldOnChange { visibility.on_change() } else { visibility }
     }
 }
@@ -217,7 +217,8 @@ impl PartSpec {
 impl GridSpec {
     fn build(&self) -> Part<World> {
         let (eye, axes) = (self.eye, [Xy, Xz, Xyz][self.axes as usize]);
-        let mut made = grid(self.cell).dims(axes).around(move |_, conn: &Connection<World>| conn.scratch.around[eye]);
+        let mut made =
+            grid(self.cell).dims(axes).around(move |_, conn: &Connection<World>| conn.scratch.around[eye]);
         if self.kinds & 1 != 0 {
             made = made.kind::<Unit, _>(|unit| unit.at);
         }
@@ -312,13 +313,20 @@ pub(crate) struct Viewer<'a> {
 impl Spec {
     /// The exact view at a send, and the memory after it. The view is in order of IDs.
     pub(crate) fn view(&self, model: &Model, viewer: &Viewer<'_>, memory: &mut Memory) -> Vec<u64> {
-        let shown: Vec<Vec<u64>> = self.parts.iter().flatten().enumerate().map(|(part, spec)| {
-            let before = |serial: u64| memory.shown.get(part).is_some_and(|shown| shown.contains(&serial));
-            let shows = |&(serial, look): &(u64, Look<'_>)| {
-                spec.shows(&look, viewer.eyes, model, before(serial)).then_some(serial)
-            };
-            model.looks().filter_map(|it| shows(&it)).collect()
-        }).collect();
+        let shown: Vec<Vec<u64>> = self
+            .parts
+            .iter()
+            .flatten()
+            .enumerate()
+            .map(|(part, spec)| {
+                let before =
+                    |serial: u64| memory.shown.get(part).is_some_and(|shown| shown.contains(&serial));
+                let shows = |&(serial, look): &(u64, Look<'_>)| {
+                    spec.shows(&look, viewer.eyes, model, before(serial)).then_some(serial)
+                };
+                model.looks().filter_map(|it| shows(&it)).collect()
+            })
+            .collect();
         let candidates: Vec<(u64, Look<'_>)> = model
             .looks()
             .filter(|(serial, _)| self.parts.is_none() || shown.iter().any(|part| part.contains(serial)))
@@ -339,7 +347,8 @@ impl Spec {
     ) -> Vec<(u64, Look<'a>)> {
         let Some((most, rank)) = self.limit else { return candidates };
         let own = |look: &Look<'_>| look.owner == Some(viewer.player);
-        let (mut kept, mut counted): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(_, look)| own(look));
+        let (mut kept, mut counted): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|(_, look)| own(look));
         counted.sort_by(|(_, a), (_, b)| {
             let (pa, pb) = (a.priority(rank, viewer.eyes), b.priority(rank, viewer.eyes));
             let by_priority = pb.partial_cmp(&pa).unwrap_or_else(|| pa.is_nan().cmp(&pb.is_nan()));
@@ -358,7 +367,8 @@ impl Spec {
         let shown = |before: bool| {
             let parts = self.parts.as_deref();
             let shows = move |look: &Look<'_>| {
-                parts.is_none_or(|parts| parts.iter().any(|part| part.shows(look, viewer.eyes, model, before)))
+                parts
+                    .is_none_or(|parts| parts.iter().any(|part| part.shows(look, viewer.eyes, model, before)))
             };
             model.looks().filter(move |(_, look)| shows(look)).collect::<Vec<_>>()
         };

@@ -149,7 +149,8 @@ pub(crate) trait Writable: Entity {
     }
     /// Whether an entity like this may be: no field and not the whole is too large.
     fn fits(&self) -> bool {
-        let fields = (0..Self::FIELDS).filter_map(|field| self.bounded(field)).all(|(size, most)| size <= most);
+        let fields =
+            (0..Self::FIELDS).filter_map(|field| self.bounded(field)).all(|(size, most)| size <= most);
         fields && StoredRecord::of(self).as_bytes().len() <= limits::ENTITY
     }
 }
@@ -265,17 +266,27 @@ impl Writable for Unit {
     fn mutate(&mut self, field: u8, raw: u64) {
         match field {
             0 => self.owner = PlayerId(raw as u32 % 6),
-            1 => self.at = self.at.map(|[x, y, z]| [x + (raw % 3) as f64 - 1.0, y, z + (raw % 5) as f64 - 2.0]),
+            1 => {
+                self.at = self.at.map(|[x, y, z]| [x + (raw % 3) as f64 - 1.0, y, z + (raw % 5) as f64 - 2.0])
+            }
             2 => self.team = (raw % 9) as u8,
             3 => self.name = text(raw),
-            4 => self.rank = if raw.is_multiple_of(3) { float(raw >> 2, self.rank) } else { (raw % 7) as f64 },
+            4 => {
+                self.rank = if raw.is_multiple_of(3) { float(raw >> 2, self.rank) } else { (raw % 7) as f64 }
+            }
             5 => self.a = number(raw, self.a.into(), i8::MIN.into(), i8::MAX.into()) as i8,
             6 => self.b = number(raw, self.b.into(), i16::MIN.into(), i16::MAX.into()) as i16,
             7 => self.c = number(raw, self.c.into(), i32::MIN.into(), i32::MAX.into()) as i32,
             8 => self.d = number(raw, self.d, i64::MIN, i64::MAX),
             9 => self.e = number(raw, self.e.into(), 0, u16::MAX.into()) as u16,
             10 => self.f = number(raw, self.f.into(), 0, u32::MAX.into()) as u32,
-            11 => self.g = if raw.is_multiple_of(5) { u64::MAX } else { number(raw, self.g as i64, 0, i64::MAX) as u64 },
+            11 => {
+                self.g = if raw.is_multiple_of(5) {
+                    u64::MAX
+                } else {
+                    number(raw, self.g as i64, 0, i64::MAX) as u64
+                }
+            }
             12 => self.h = float(raw, self.h.into()) as f32,
             13 => self.on = !self.on,
             14 => self.mood = [Mood::Calm, Mood::Cross, Mood::Wild][raw as usize % 3],

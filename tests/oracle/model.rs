@@ -34,7 +34,11 @@ impl Thing {
         match kind % 8 {
             0..4 => Thing::Unit(Unit::new(PlayerId(raw as u32 % 8), at, raw >> 5)),
             4 | 5 => Thing::Chest(Chest { at: near, team: (raw % 5) as u8, ..Chest::default() }),
-            6 => Thing::Spark(Spark { at: near.map(|axis| axis as f32), team: (raw % 5) as u8, heat: raw as i16 }),
+            6 => Thing::Spark(Spark {
+                at: near.map(|axis| axis as f32),
+                team: (raw % 5) as u8,
+                heat: raw as i16,
+            }),
             _ => Thing::Vault(Vault {
                 secret: vault_secret(),
                 note: String::from(VAULT_NOTE),
@@ -108,7 +112,8 @@ impl Model {
     /// Picks one of those that live.
     pub(crate) fn pick(&self, index: u16) -> Option<u64> {
         let count = self.things.len();
-        (count > 0).then(|| *self.things.keys().nth(index as usize % count).expect("the index is below the count"))
+        (count > 0)
+            .then(|| *self.things.keys().nth(index as usize % count).expect("the index is below the count"))
     }
 
     pub(crate) fn create(&mut self, room: &mut Room<World>, explicit: Option<u64>, mut thing: Thing) {
@@ -162,7 +167,9 @@ impl Model {
 
     /// Patches, replaces or empties a chest's bytes.
     pub(crate) fn blocks(&mut self, room: &mut Room<World>, id: u64, how: &Blocks) {
-        let Some(Thing::Chest(chest)) = self.things.get_mut(&id).map(|entry| &mut entry.thing) else { return };
+        let Some(Thing::Chest(chest)) = self.things.get_mut(&id).map(|entry| &mut entry.thing) else {
+            return;
+        };
         let mut writer = room.get_mut(Id::<Chest>::assume(entity(id))).expect("it lives");
         let mut next = chest.clone();
         let wrote = match *how {
@@ -274,7 +281,8 @@ impl Fill {
             Fill::Noise(seed) => {
                 let mut state = u64::from(seed) | 1;
                 let next = |_| {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     (state >> 56) as u8
                 };
                 (0..len).map(next).collect()

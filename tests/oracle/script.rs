@@ -26,29 +26,92 @@ pub(crate) struct Case {
 /// One thing that happens. Numbers that pick an entity or a client count modulo how many there are.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Create { kind: u8, explicit: Option<u64>, at: Option<[f64; 3]>, raw: u64 },
-    Delete { pick: u16 },
+    Create {
+        kind: u8,
+        explicit: Option<u64>,
+        at: Option<[f64; 3]>,
+        raw: u64,
+    },
+    Delete {
+        pick: u16,
+    },
     /// Deletes, and creates another under the same ID at once.
-    Reuse { pick: u16, kind: u8, at: Option<[f64; 3]>, raw: u64 },
+    Reuse {
+        pick: u16,
+        kind: u8,
+        at: Option<[f64; 3]>,
+        raw: u64,
+    },
     /// Created and deleted between two seals.
-    Blink { kind: u8, raw: u64 },
-    Write { pick: u16, field: u8, raw: u64 },
-    SetBack { pick: u16, field: u8, raw: u64 },
-    Move { pick: u16, at: Option<[f64; 3]> },
-    Blocks { pick: u16, how: Blocks },
-    Board { field: u8, raw: u64 },
-    Hand { client: u8, field: u8, raw: u64 },
-    Alias { team: u8, alias: u64 },
-    Walk { client: u8, eye: bool, around: Option<[f64; 3]> },
-    Words { client: u8, words: Vec<Word> },
-    Mask { client: u8, mask: u16 },
-    Pace { client: u8, pace: Pace },
-    Join { account: Option<u8> },
-    Leave { client: u8 },
-    Drop { client: u8 },
-    Kick { client: u8 },
+    Blink {
+        kind: u8,
+        raw: u64,
+    },
+    Write {
+        pick: u16,
+        field: u8,
+        raw: u64,
+    },
+    SetBack {
+        pick: u16,
+        field: u8,
+        raw: u64,
+    },
+    Move {
+        pick: u16,
+        at: Option<[f64; 3]>,
+    },
+    Blocks {
+        pick: u16,
+        how: Blocks,
+    },
+    Board {
+        field: u8,
+        raw: u64,
+    },
+    Hand {
+        client: u8,
+        field: u8,
+        raw: u64,
+    },
+    Alias {
+        team: u8,
+        alias: u64,
+    },
+    Walk {
+        client: u8,
+        eye: bool,
+        around: Option<[f64; 3]>,
+    },
+    Words {
+        client: u8,
+        words: Vec<Word>,
+    },
+    Mask {
+        client: u8,
+        mask: u16,
+    },
+    Pace {
+        client: u8,
+        pace: Pace,
+    },
+    Join {
+        account: Option<u8>,
+    },
+    Leave {
+        client: u8,
+    },
+    Drop {
+        client: u8,
+    },
+    Kick {
+        client: u8,
+    },
     /// Large changes that everybody sees, so many ticks in a row: windows fill.
-    Flood { ticks: u8, seed: u32 },
+    Flood {
+        ticks: u8,
+        seed: u32,
+    },
     Tick,
 }
 
@@ -145,7 +208,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn measure() -> impl Strategy<Value = Measure> {
-    let range = (prop::sample::select(vec![0.0, 5.0, 10.0, 10.0, 13.0, 13.0, 15.0, 7.5, 30.0]), prop::sample::select(vec![0.0, 0.0, 3.0]));
+    let range = (
+        prop::sample::select(vec![0.0, 5.0, 10.0, 10.0, 13.0, 13.0, 15.0, 7.5, 30.0]),
+        prop::sample::select(vec![0.0, 0.0, 3.0]),
+    );
     prop_oneof![
         2 => range.prop_map(|(range, more)| Measure::Range(range, range + more)),
         1 => (0_u16..4, 0_u16..2).prop_map(|(cells, more)| Measure::Radius(cells, cells + more)),
@@ -154,9 +220,16 @@ fn measure() -> impl Strategy<Value = Measure> {
 
 fn part() -> impl Strategy<Value = PartSpec> {
     let cells = prop::sample::select(vec![4.0, 5.0, 8.0, 3.3, 50.0]);
-    let grid = (cells, 0_u8..3, prop_oneof![3 => Just(7_u8), 2 => 1_u8..8], prop::sample::select(vec![0_usize, 0, 1]), measure()).prop_map(|(cell, axes, kinds, eye, measure)| {
-        Source::Grid(GridSpec { cell, axes, kinds, eye, measure })
-    });
+    let grid = (
+        cells,
+        0_u8..3,
+        prop_oneof![3 => Just(7_u8), 2 => 1_u8..8],
+        prop::sample::select(vec![0_usize, 0, 1]),
+        measure(),
+    )
+        .prop_map(|(cell, axes, kinds, eye, measure)| {
+            Source::Grid(GridSpec { cell, axes, kinds, eye, measure })
+        });
     let source = prop_oneof![3 => grid, 1 => Just(Source::Keys)];
     let sees = prop_oneof![6 => Just(Sees::All), 1 => Just(Sees::Mask), 1 => Just(Sees::Round)];
     (source, sees).prop_map(|(source, sees)| PartSpec { source, sees })
@@ -171,7 +244,13 @@ fn spec() -> impl Strategy<Value = Spec> {
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    let knobs = (prop::sample::select(vec![1_u32, 1, 1, 2, 3]), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let knobs = (
+        prop::sample::select(vec![1_u32, 1, 1, 2, 3]),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
     let crowd = vec((0_u8..8, place(), any::<u64>()), 0..60);
     (spec(), knobs, crowd, vec(step(), 1..300)).prop_map(|(spec, knobs, crowd, steps)| {
         let (send_every, small_cap, small_window, view_hash, keeps) = knobs;

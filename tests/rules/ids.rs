@@ -90,7 +90,8 @@ fn random_ids_lie_above_2_to_the_52_and_tell_nothing() {
 fn an_id_used_again_within_a_tick_leaves_and_enters() {
     let mut link = lab::open();
     let conn = link.join();
-    let same = link.edit(|room| room.create_with_id(40, Dot { hp: 1, ..Dot::default() })).expect("it is free");
+    let same =
+        link.edit(|room| room.create_with_id(40, Dot { hp: 1, ..Dot::default() })).expect("it is free");
     let other = link.edit(|room| room.create_with_id(41, dot(0.0))).expect("it is free");
     link.tick();
     link.client_mut(conn).replica.forget_report();

@@ -292,7 +292,11 @@ fn an_interest_that_panics_makes_nothing_visible() {
             let mut link = lab::seen_by(move || -> Visibility<Lab> {
                 match which {
                     0 => custom(ByKey(keys)).into(),
-                    1 => grid(8.0).kind::<Dot, _>(place).around(|_, conn: &Connection<Lab>| conn.scratch.at).range(5.0).into(),
+                    1 => grid(8.0)
+                        .kind::<Dot, _>(place)
+                        .around(|_, conn: &Connection<Lab>| conn.scratch.at)
+                        .range(5.0)
+                        .into(),
                     2 => dots(8.0).around(around).range(5.0).into(),
                     _ => dots(8.0)
                         .range(5.0)
@@ -326,7 +330,8 @@ fn an_interest_that_panics_makes_nothing_visible() {
 
 #[test]
 fn keys_past_the_bound_are_left_out_and_logged() {
-    let keys = |_: RoomRef<'_, Lab>, _: EntityRef<'_>, keys: &mut Keys| (0..65_u64).for_each(|key| keys.add(key));
+    let keys =
+        |_: RoomRef<'_, Lab>, _: EntityRef<'_>, keys: &mut Keys| (0..65_u64).for_each(|key| keys.add(key));
     let mut link = lab::seen_by(move || custom(ByKey(keys)));
     let conn = link.join();
     let id = link.add(dot(0.0));
@@ -363,6 +368,8 @@ fn explain_says_which_part_shows_an_entity_and_why() {
     link.subscribe(conn, vec!["team".into()]);
     link.tick();
     let answer = link.room.explain(conn, far).expect("both are there");
-    assert!(answer.sent && answer.parts[2].shows && answer.parts[2].common.iter().any(|key| key.contains("team")));
+    assert!(
+        answer.sent && answer.parts[2].shows && answer.parts[2].common.iter().any(|key| key.contains("team"))
+    );
     assert_eq!(link.room.explain(ConnectionId(99), far), None);
 }

@@ -8,7 +8,8 @@ use super::link::Link;
 /// The highest rank is kept, of everything.
 fn ranked(most: usize) -> Link<Lab> {
     lab::seen_by(move || {
-        Visibility::everything().limit(most, |_, _, entity| entity.get::<Dot>().map_or(f64::NAN, |dot| dot.rank))
+        Visibility::everything()
+            .limit(most, |_, _, entity| entity.get::<Dot>().map_or(f64::NAN, |dot| dot.rank))
     })
 }
 
@@ -80,11 +81,10 @@ fn state_private_state_and_what_a_player_owns_are_kept_and_do_not_count() {
 fn a_limit_is_asked_every_tick_of_every_candidate_or_of_changed_ones_alone() {
     for on_change in [false, true] {
         let make = move || {
-            let visibility = Visibility::everything()
-                .limit(1, |room: RoomRef<'_, Lab>, _, entity| {
-                    let id = entity.id().get() as f64;
-                    if room.game.key == 0 { id } else { -id }
-                });
+            let visibility = Visibility::everything().limit(1, |room: RoomRef<'_, Lab>, _, entity| {
+                let id = entity.id().get() as f64;
+                if room.game.key == 0 { id } else { -id }
+            });
             if on_change { visibility.on_change() } else { visibility }
         };
         let mut link = lab::seen_by(make);

@@ -191,7 +191,8 @@ fn a_second_hello_gets_4002_and_garbage_4000_and_others_play_on() {
     let mut link = lab::open();
     let other = link.join();
     let cases = [(hello(|_| {}), code::SECOND_HELLO), (vec![0x55, 1], code::BAD_MESSAGE), (vec![], 4000)];
-    let more = [(vec![0x02, 0xc1], 4000), (vec![0x0a, 0x80], 4000), (vec![0x0c, 0], 4000), (vec![0x82], 4000)];
+    let more =
+        [(vec![0x02, 0xc1], 4000), (vec![0x0a, 0x80], 4000), (vec![0x0c, 0], 4000), (vec![0x82], 4000)];
     for (bytes, expected) in cases.into_iter().chain(more) {
         let conn = link.join();
         let player = link.player(conn);
@@ -271,8 +272,10 @@ fn one_who_is_gone_before_her_join_leaves_nothing_behind() {
 #[test]
 fn another_build_is_logged_with_both_and_play_goes_on() {
     let mut link = lab::with(Settings { build: String::from("2.0"), ..Settings::default() });
-    let (same, other) =
-        (link.open_as("Ada", Some("2.0"), Identity::guest()), link.open_as("Bo", Some("1.9"), Identity::guest()));
+    let (same, other) = (
+        link.open_as("Ada", Some("2.0"), Identity::guest()),
+        link.open_as("Bo", Some("1.9"), Identity::guest()),
+    );
     link.tick();
     let logs: Vec<&Log> = link.log.iter().filter(|log| log.kind() == "build_mismatch").collect();
     let [log] = logs[..] else { panic!("one is another build: {logs:?}") };

@@ -102,7 +102,9 @@ fn ranges_that_cost_more_than_the_whole_go_whole() {
 #[test]
 fn a_patch_past_the_end_fills_the_gap_with_zeros() {
     let (mut link, conn, id) = resting(Crate::default());
-    cost(&mut link, conn, |room| room.get_mut(id).expect("it lives").patch_data(5, &[1, 2]).expect("it fits"));
+    cost(&mut link, conn, |room| {
+        room.get_mut(id).expect("it lives").patch_data(5, &[1, 2]).expect("it fits")
+    });
     assert_eq!(link.replica(conn).get(id).expect("it is seen").data[..], [0, 0, 0, 0, 0, 1, 2]);
     cost(&mut link, conn, |room| {
         let mut it = room.get_mut(id).expect("it lives");
@@ -257,7 +259,8 @@ fn the_rooms_state_and_a_players_private_state_are_there_from_the_first_update_o
     let mut link = lab::open();
     link.room.parts_mut().0.on_join = Some(Box::new(|room, peer| {
         room.state_mut::<Board>().set_round(4);
-        let mut hand = room.private_mut::<lab::Hand>(peer.player).expect("it is there from the first join on");
+        let mut hand =
+            room.private_mut::<lab::Hand>(peer.player).expect("it is there from the first join on");
         hand.set_card(77);
         Ok(())
     }));

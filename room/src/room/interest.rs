@@ -1,5 +1,6 @@
 //! Interest as games write it: grids, keys, combinations, limits.
 
+use std::any::TypeId;
 use std::fmt;
 
 use super::{Connection, Game, Room};
@@ -63,6 +64,10 @@ impl<'a> EntityRef<'a> {
         self.world.owner(self.slot)
     }
 
+    fn type_id(&self) -> TypeId {
+        self.world.type_id(self.slot)
+    }
+
     /// The name of its kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -93,15 +98,17 @@ type Around<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>) -> Option<Coordinate
 pub(crate) enum Source<G: Game> {
     Everything,
     Keys(Box<dyn Interest<G>>),
-    Grid { shape: Shape, axes: Axes, places: Vec<(&'static str, PlaceOf)>, around: Option<Around<G>> },
+    Grid { shape: Shape, axes: Axes, places: Vec<(&'static str, TypeId, PlaceOf)>, around: Option<Around<G>> },
 }
 
 impl<G: Game> Source<G> {
     /// Where a grid places an entity.
     pub(crate) fn place(&self, entity: EntityRef<'_>) -> Place {
         let Source::Grid { places, axes, .. } = self else { return Place::Nowhere };
-        let placed =
-            places.iter().find(|(kind, _)| *kind == entity.kind()).and_then(|(_, place)| place(entity));
+        let placed = places
+            .iter()
+            .find(|(_, kind, _)| *kind == entity.type_id())
+            .and_then(|(_, _, place)| place(entity));
         match placed {
             None => Place::Nowhere,
             Some(None) => Place::Everywhere,
@@ -163,7 +170,7 @@ impl<G: Game> Part<G> {
     /// Whether it can show entities of a kind.
     pub(crate) fn can_show(&self, kind: &str) -> bool {
         match &self.source {
-            Source::Grid { places, .. } => places.iter().any(|(name, _)| *name == kind),
+            Source::Grid { places, .. } => places.iter().any(|(name, ..)| *name == kind),
             Source::Everything | Source::Keys(_) => true,
         }
     }
@@ -274,7 +281,7 @@ pub struct Grid<G: Game> {
     prefix: u64,
     reach: Reach,
     release: Option<f64>,
-    places: Vec<(&'static str, PlaceOf)>,
+    places: Vec<(&'static str, TypeId, PlaceOf)>,
     around: Option<Around<G>>,
 }
 
@@ -309,8 +316,11 @@ impl<G: Game> Grid<G> {
     /// connection. Coordinates that are not finite place it nowhere.
     #[must_use]
     pub fn kind<K: Visible, P: Point>(mut self, place: impl Fn(&K) -> P + Send + Sync + 'static) -> Self {
-        self.places
-            .push((K::KIND.name, Box::new(move |entity| Some(place(entity.get::<K>()?).coordinates()))));
+        self.places.push((
+            K::KIND.name,
+            TypeId::of::<K>(),
+            Box::new(move |entity| Some(place(entity.get::<K>()?).coordinates())),
+        ));
         self
     }
 

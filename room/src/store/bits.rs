@@ -1,40 +1,49 @@
 //! Sets of entity slots: dense ones to build and to test against, sparse ones to keep.
 
-/// A set over all slots: one bit a slot, and one bit a non-empty word of 64 so that walking skips the rest.
+/// Words of a block: what one mark of a dense set stands for.
+const BLOCK: usize = 64;
+
+/// A set over all slots: one bit a slot. A mark for each block of 4,096 slots lets walking and emptying skip the
+/// blocks that nothing was put into.
 #[derive(Debug, Default)]
 pub struct Bits {
     words: Vec<u64>,
-    // Invariant: bit w is set exactly where words[w] != 0.
-    summary: Vec<u64>,
+    // Invariant: set where a word of the block is not 0; may be set elsewhere too. A plain store, so that adding
+    // many slots does not wait on one another.
+    marks: Vec<bool>,
 }
 
 impl Bits {
     /// Makes room for `slots` slots.
     pub fn grow(&mut self, slots: usize) {
-        let words = slots.div_ceil(64);
-        if words > self.words.len() {
-            self.words.resize(words, 0);
-            self.summary.resize(words.div_ceil(64), 0);
+        let blocks = slots.div_ceil(64 * BLOCK);
+        if blocks > self.marks.len() {
+            self.words.resize(blocks * BLOCK, 0);
+            self.marks.resize(blocks, false);
         }
     }
 
     /// Adds a slot; returns whether it is new.
     #[inline]
     pub fn insert(&mut self, slot: u32) -> bool {
-        let (w, bit) = ((slot >> 6) as usize, 1 << (slot & 63));
-        let new = self.words[w] & bit == 0;
-        self.words[w] |= bit;
-        self.summary[w >> 6] |= 1 << (w & 63);
+        let new = !self.contains(slot);
+        self.insert_if(slot, true);
         new
+    }
+
+    /// Adds a slot if `yes`, without a branch: which members of a cut cell are near is a coin's throw.
+    #[inline]
+    pub fn insert_if(&mut self, slot: u32, yes: bool) {
+        let w = (slot >> 6) as usize;
+        self.words[w] |= u64::from(yes) << (slot & 63);
+        self.marks[w / BLOCK] = true;
     }
 
     /// Takes a slot out; returns whether it was in.
     pub fn remove(&mut self, slot: u32) -> bool {
-        let (w, bit) = ((slot >> 6) as usize, 1 << (slot & 63));
-        let had = self.words[w] & bit != 0;
-        self.words[w] &= !bit;
-        if self.words[w] == 0 {
-            self.summary[w >> 6] &= !(1 << (w & 63));
+        let had = self.contains(slot);
+        if had {
+            self.words[(slot >> 6) as usize] &= !(1 << (slot & 63));
         }
         had
     }
@@ -43,7 +52,7 @@ impl Bits {
     #[inline]
     #[must_use]
     pub fn contains(&self, slot: u32) -> bool {
-        self.words.get((slot >> 6) as usize).is_some_and(|w| w >> (slot & 63) & 1 != 0)
+        self.word(slot >> 6) >> (slot & 63) & 1 != 0
     }
 
     /// The word of 64 slots at `index`.
@@ -56,27 +65,31 @@ impl Bits {
     /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.summary.iter().all(|w| *w == 0)
+        self.words().next().is_none()
     }
 
-    /// Empties it, touching only what is set.
+    /// How many slots are in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words().map(|(_, word)| word.count_ones() as usize).sum()
+    }
+
+    /// Empties it, touching only the blocks that were put into.
     pub fn clear(&mut self) {
-        for s in 0..self.summary.len() {
-            let mut rest = std::mem::take(&mut self.summary[s]);
-            while rest != 0 {
-                self.words[s * 64 + rest.trailing_zeros() as usize] = 0;
-                rest &= rest - 1;
+        for (mark, block) in self.marks.iter_mut().zip(self.words.chunks_exact_mut(BLOCK)) {
+            if std::mem::take(mark) {
+                block.fill(0);
             }
         }
     }
 
     /// Non-empty words in order, with their indices.
+    #[inline]
     pub fn words(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.summary.iter().enumerate().flat_map(move |(s, summary)| {
-            Ones(*summary).map(move |w| {
-                let index = s * 64 + w as usize;
-                (index as u32, self.words[index])
-            })
+        let blocks = self.marks.iter().zip(self.words.chunks_exact(BLOCK)).enumerate();
+        blocks.filter(|(_, (mark, _))| **mark).flat_map(|(b, (_, block))| {
+            let words = block.iter().enumerate().filter(|(_, word)| **word != 0);
+            words.map(move |(w, word)| ((b * BLOCK + w) as u32, *word))
         })
     }
 
@@ -89,7 +102,7 @@ impl Bits {
     pub fn union(&mut self, other: &SlotSet) {
         for (w, bits) in &other.words {
             self.words[*w as usize] |= bits;
-            self.summary[(w >> 6) as usize] |= 1 << (w & 63);
+            self.marks[*w as usize / BLOCK] = true;
         }
     }
 }
@@ -150,11 +163,6 @@ impl SlotSet {
         self.words.extend_from_slice(&other.words);
     }
 
-    /// Becomes the same set as `bits`.
-    pub fn copy_from(&mut self, bits: &Bits) {
-        self.words.clear();
-        self.words.extend(bits.words());
-    }
 
     /// The non-empty words in order.
     #[inline]
@@ -197,19 +205,18 @@ impl SlotSet {
     }
 }
 
-/// Walks two sets word by word: the index, the word of the first, the word of the second.
-pub fn pairs<'a>(
-    a: impl Iterator<Item = (u32, u64)> + 'a,
-    b: impl Iterator<Item = (u32, u64)> + 'a,
-) -> impl Iterator<Item = (u32, u64, u64)> + 'a {
-    let (mut a, mut b) = (a.peekable(), b.peekable());
-    std::iter::from_fn(move || match (a.peek(), b.peek()) {
-        (Some(x), Some(y)) if x.0 == y.0 => Some((x.0, a.next()?.1, b.next()?.1)),
-        (Some(x), Some(y)) if x.0 < y.0 => a.next().map(|(w, bits)| (w, bits, 0)),
-        (Some(_), None) => a.next().map(|(w, bits)| (w, bits, 0)),
-        (_, Some(_)) => b.next().map(|(w, bits)| (w, 0, bits)),
-        (None, None) => None,
-    })
+/// Walks a sparse and a second set word by word: calls `f` with the index, the word of the first and the word of
+/// the second.
+#[inline]
+pub fn compare(a: &SlotSet, b: impl Iterator<Item = (u32, u64)>, mut f: impl FnMut(u32, u64, u64)) {
+    let mut old = a.words.iter().copied().peekable();
+    b.for_each(|(w, new)| {
+        while let Some((gone, bits)) = old.next_if(|(index, _)| *index < w) {
+            f(gone, bits, 0);
+        }
+        f(w, old.next_if(|(index, _)| *index == w).map_or(0, |(_, bits)| bits), new);
+    });
+    old.for_each(|(gone, bits)| f(gone, bits, 0));
 }
 
 #[cfg(test)]
@@ -236,7 +243,7 @@ mod tests {
             assert_eq!(dense.iter().collect::<Vec<_>>(), list);
             assert_eq!(sparse.iter().collect::<Vec<_>>(), list);
             let mut copy = SlotSet::default();
-            copy.copy_from(&dense);
+            dense.words().for_each(|(w, bits)| copy.push_word(w, bits));
             assert_eq!(copy, sparse);
             for slot in list {
                 assert!(dense.contains(slot) && sparse.contains(slot) && sparse.remove(slot));

@@ -16,6 +16,59 @@ pub struct RecordRef {
     pub group: u32,
 }
 
+/// Bytes that [`RecordBuffer::push`] copies at once.
+pub const STEP: usize = 16;
+
+/// Records of one group, one behind the other.
+///
+/// Most records are a few bytes long, and a call that copies so few costs more than the copy. So a short one is
+/// copied as 16 bytes whatever its length, and the next one overwrites what was too much.
+#[derive(Debug, Default)]
+pub struct RecordBuffer {
+    // Invariant: at least STEP bytes longer than `used`, or empty.
+    bytes: Vec<u8>,
+    used: usize,
+    records: usize,
+}
+
+impl RecordBuffer {
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.records = 0;
+    }
+
+    /// The records.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
+    /// Appends a record.
+    #[inline(always)]
+    pub fn push(&mut self, records: &Records, at: RecordRef) {
+        let (from, len) = (at.start as usize, at.len as usize);
+        let end = self.used + len;
+        if end + STEP > self.bytes.len() {
+            self.bytes.resize(2 * (end + STEP).max(1024), 0);
+        }
+        let source = records.bytes.as_slice();
+        if len <= STEP {
+            self.bytes[self.used..self.used + STEP].copy_from_slice(&source[from..from + STEP]);
+        } else {
+            self.bytes[self.used..end].copy_from_slice(&source[from..from + len]);
+        }
+        self.used = end;
+        self.records += 1;
+    }
+}
+
 /// The records of one seal.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -118,6 +171,12 @@ impl Records {
     #[must_use]
     pub fn bytes(&self, at: RecordRef) -> &[u8] {
         &self.bytes.as_slice()[at.start as usize..(at.start + at.len) as usize]
+    }
+
+    /// Ends the encoding: pads the bytes, so that a short record can be copied in one step of [`STEP`] bytes.
+    pub fn end(&mut self) {
+        let head = self.bytes.head();
+        head.extend_from_slice(&[0; STEP]);
     }
 
     /// How many groups there are.

@@ -1,6 +1,6 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
-use super::keys::{CellKey, EVERYWHERE, Key, KeyTable, Keys};
+use super::keys::{Cell, CellKey, EVERYWHERE, Key, KeyTable, Keys};
 use super::world::World;
 use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
@@ -137,7 +137,7 @@ impl Part {
                 Place::At(point) if on_axes(point, axes).iter().all(|x| x.is_finite()) => {
                     let point = on_axes(point, axes);
                     let key = CellKey { prefix, cell: cell_of(point, cell) };
-                    self.table.place(slot, &key.into(), point, tick);
+                    self.table.place(slot, key, point, tick);
                 }
                 Place::At(_) => {
                     lens.notes().borrow_mut().bad_positions.push(slot);
@@ -241,35 +241,13 @@ impl Part {
                 }
                 let Some(point) = view.point else { return };
                 for number in &view.keys {
-                    let at = self.table.cell(*number);
-                    if *number == EVERYWHERE || at.members.is_empty() {
-                        continue;
-                    }
+                    let of = self.table.cell(*number);
+                    let Some(at) = of.at.filter(|_| !of.members.is_empty()) else { continue };
                     let cut = match reach {
-                        Reach::Range(r, release) => {
-                            Cut::of_range(point, at.points[0], cell, axes, r, release)
-                        }
-                        Reach::Radius(r, release) => Cut::of_radius(point, at.points[0], cell, r, release),
+                        Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
+                        Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
                     };
-                    match cut {
-                        Cut::Outside => {}
-                        Cut::Whole => at.members.iter().for_each(|slot| {
-                            shown.insert(*slot);
-                        }),
-                        Cut::Remembered => {
-                            for slot in at.members.iter().filter(|slot| view.shown.contains(**slot)) {
-                                shown.insert(*slot);
-                            }
-                        }
-                        Cut::Exact(r2, release2) => {
-                            for (slot, at) in at.members.iter().zip(&at.points) {
-                                let d2 = distance2(point, *at);
-                                if d2 <= r2 || (d2 <= release2 && view.shown.contains(*slot)) {
-                                    shown.insert(*slot);
-                                }
-                            }
-                        }
-                    }
+                    show_cell(point, of, cut, view, shown);
                 }
             }
         }
@@ -285,6 +263,28 @@ impl Part {
     #[must_use]
     pub fn common(&self, view: &PartView, slot: u32) -> Vec<u32> {
         self.table.keys_of(slot).filter(|number| view.keys.binary_search(number).is_ok()).collect()
+    }
+}
+
+/// Adds what a viewer at `point` sees of a cell.
+fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, shown: &mut Bits) {
+    match cut {
+        Cut::Outside => {}
+        Cut::Whole => cell.members.iter().for_each(|slot| shown.insert_if(*slot, true)),
+        Cut::Remembered => {
+            cell.members.iter().for_each(|slot| shown.insert_if(*slot, view.shown.contains(*slot)));
+        }
+        Cut::Exact(r2, release2) if r2 == release2 => {
+            for (slot, at) in cell.members.iter().zip(&cell.points) {
+                shown.insert_if(*slot, distance2(point, *at) <= r2);
+            }
+        }
+        Cut::Exact(r2, release2) => {
+            for (slot, at) in cell.members.iter().zip(&cell.points) {
+                let d2 = distance2(point, *at);
+                shown.insert_if(*slot, d2 <= r2 || (d2 <= release2 && view.shown.contains(*slot)));
+            }
+        }
     }
 }
 
@@ -307,8 +307,8 @@ enum Cut {
 }
 
 impl Cut {
-    fn of_radius(point: [f64; 3], member: [f64; 3], cell: f64, r: u16, release: u16) -> Cut {
-        let (here, there) = (cell_of(point, cell), cell_of(member, cell));
+    fn of_radius(point: [f64; 3], there: [i64; 3], cell: f64, r: u16, release: u16) -> Cut {
+        let here = cell_of(point, cell);
         let away = (0..3).map(|i| here[i].abs_diff(there[i])).max().unwrap_or(0);
         if away <= u64::from(r) {
             Cut::Whole
@@ -319,10 +319,9 @@ impl Cut {
         }
     }
 
-    /// The member's cell against a circle. The slack keeps rounding in the corners from deciding: a cell near
+    /// A cell against a circle. The slack keeps rounding in the corners from deciding: a cell near
     /// the edge is checked member by member.
-    fn of_range(point: [f64; 3], member: [f64; 3], cell: f64, axes: [bool; 3], r: f64, release: f64) -> Cut {
-        let at = cell_of(member, cell);
+    fn of_range(point: [f64; 3], at: [i64; 3], cell: f64, axes: [bool; 3], r: f64, release: f64) -> Cut {
         let (mut near2, mut far2) = (0.0, 0.0);
         for i in (0..3).filter(|i| axes[*i]) {
             let low = at[i] as f64 * cell;
@@ -365,7 +364,14 @@ fn on_axes(point: [f64; 3], axes: [bool; 3]) -> [f64; 3] {
 #[inline]
 #[must_use]
 pub fn cell_of(point: [f64; 3], cell: f64) -> [i64; 3] {
-    point.map(|x| (x / cell).floor() as i64)
+    point.map(|x| floor(x / cell))
+}
+
+/// Floor as an integer, saturated: without the call that `f64::floor` is on a plain x86-64.
+#[inline]
+fn floor(x: f64) -> i64 {
+    let cut = x as i64;
+    if cut as f64 > x { cut.saturating_sub(1) } else { cut }
 }
 
 /// The corners of the box of cells that a reach covers from a point.
@@ -378,7 +384,7 @@ fn corners(point: [f64; 3], axes: [bool; 3], cell: f64, reach: Reach) -> ([i64; 
             on(i, here[i].saturating_sub(n), here[i].saturating_add(n))
         }
         Reach::Range(_, release) => {
-            let side = |x: f64| (x / cell).floor() as i64;
+            let side = |x: f64| floor(x / cell);
             let reach = release + rounding(point[i], release);
             on(i, side(point[i] - reach), side(point[i] + reach))
         }

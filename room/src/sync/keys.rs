@@ -118,6 +118,8 @@ impl Keys {
 pub struct Cell {
     /// The key, while in use.
     key: Option<Key>,
+    /// The key's cell, where it is one of a grid.
+    pub at: Option<CellKey>,
     /// Entities that have it.
     pub members: Vec<u32>,
     /// Where they stand, in grids: beside `members`.
@@ -147,6 +149,12 @@ pub struct KeyTable {
 /// The everywhere key's number.
 pub const EVERYWHERE: u32 = 0;
 
+impl Default for KeyTable {
+    fn default() -> Self {
+        KeyTable::new()
+    }
+}
+
 impl KeyTable {
     /// A table with the everywhere key in it.
     #[must_use]
@@ -172,7 +180,9 @@ impl KeyTable {
             self.cells.push(Cell::default());
             self.cells.len() as u32 - 1
         });
-        self.cells[number as usize].key = Some(key.clone());
+        let cell = &mut self.cells[number as usize];
+        cell.key = Some(key.clone());
+        cell.at = if let KeyKind::Cell(at) = key.0 { Some(at) } else { None };
         self.index.insert(key.clone(), number);
         number
     }
@@ -190,19 +200,15 @@ impl KeyTable {
         &self.cells[number as usize]
     }
 
-    /// How many keys are in use.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.index.len()
-    }
-
     fn release(&mut self, number: u32) {
         let cell = &mut self.cells[number as usize];
-        if number != EVERYWHERE && cell.members.is_empty() && cell.viewers.is_empty() {
-            if let Some(key) = cell.key.take() {
-                self.index.remove(&key);
-                self.free.push(number);
-            }
+        if number != EVERYWHERE
+            && cell.members.is_empty()
+            && cell.viewers.is_empty()
+            && let Some(key) = cell.key.take()
+        {
+            self.index.remove(&key);
+            self.free.push(number);
         }
     }
 
@@ -249,18 +255,17 @@ impl KeyTable {
 
     /// Puts a slot at a point of a grid: the hot path of what moves.
     #[inline]
-    pub fn place(&mut self, slot: u32, key: &Key, point: [f64; 3], tick: Tick) {
+    pub fn place(&mut self, slot: u32, key: CellKey, point: [f64; 3], tick: Tick) {
         if let [(number, at)] = self.placed[slot as usize][..] {
             let cell = &mut self.cells[number as usize];
-            if cell.key.as_ref() == Some(key) {
-                // Cells of one grid all have points; the everywhere key has none and never equals a cell's.
+            if cell.at == Some(key) {
                 cell.points[at as usize] = point;
                 self.touch(number, tick);
                 return;
             }
         }
         self.remove(slot, tick);
-        let number = self.intern(key);
+        let number = self.intern(&Key::from(key));
         self.add_member(slot, number, Some(point), tick);
     }
 

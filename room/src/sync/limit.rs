@@ -53,7 +53,10 @@ pub fn cut(
             }
         }
     }
-    let count: usize = shown.words().map(|(_, w)| w.count_ones() as usize).sum();
+    if world.len() <= limits::VIEW {
+        return;
+    }
+    let count = shown.len();
     if count > limits::VIEW {
         sealed.lens.notes().borrow_mut().views.push(index);
         if sealed.limit.most.is_none() {

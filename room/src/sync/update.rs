@@ -6,7 +6,7 @@ use super::pieces::{Pieces, put_enter};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask};
 use crate::limits;
-use crate::store::records::{RecordRef, Records};
+use crate::store::records::{RecordBuffer, RecordRef, Records};
 use crate::tick::Tick;
 use crate::wire::deflate::{self, Compressor};
 use crate::wire::record::SentBytes;
@@ -201,23 +201,23 @@ impl UpdateWriter {
         press.stats.changes += 1;
     }
 
-    /// Records of the seal, all of one group: copied as they are.
-    pub fn changes(&mut self, group: u32, records: &[RecordRef], press: &mut Press<'_>) {
-        if records.is_empty() {
-            return;
-        }
+    /// Records of the seal, all of one group, if they fit the open part; returns whether they did.
+    pub fn changes(&mut self, group: u32, records: &RecordBuffer, press: &mut Press<'_>) -> bool {
         let head = press.records.head(group);
-        let total: usize = records.iter().map(|r| r.len as usize).sum();
-        press.stats.changes += records.len() as u64;
-        if self.used() + head.len() + total < limits::PART {
-            self.plain.reserve(head.len() + total + 1);
+        let fits = self.used() + head.len() + records.as_slice().len() < limits::PART;
+        if fits {
             self.plain.extend_from_slice(head);
-            for at in records {
-                self.plain.extend_from_slice(press.records.bytes(*at));
-            }
+            self.plain.extend_from_slice(records.as_slice());
             self.plain.push(0);
-            return;
+            press.stats.changes += records.records() as u64;
         }
+        fits
+    }
+
+    /// Records of the seal, all of one group, over as many parts as they need.
+    pub fn changes_in_parts(&mut self, group: u32, records: &[RecordRef], press: &mut Press<'_>) {
+        let head = press.records.head(group);
+        press.stats.changes += records.len() as u64;
         let mut open = false;
         for at in records {
             let record = press.records.bytes(*at);

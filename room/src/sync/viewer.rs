@@ -9,8 +9,8 @@ use super::update::{Press, UpdateWriter, enter_len};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask, PlayerId};
 use crate::limits;
-use crate::store::bits::{Bits, Ones, SlotSet, pairs};
-use crate::store::records::RecordRef;
+use crate::store::bits::{self, Bits, Ones, SlotSet};
+use crate::store::records::{RecordBuffer, RecordRef};
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
 use crate::wire::update::UpdateHead;
@@ -65,8 +65,10 @@ pub struct Scratch {
     next: SlotSet,
     leaves: Vec<EntityId>,
     enters: Vec<u32>,
-    /// Changed records by group.
-    records: Vec<Vec<RecordRef>>,
+    /// Changed records by group, as bytes.
+    records: Vec<RecordBuffer>,
+    /// The same by place, where the bytes of a group do not fit one part or not all of them go.
+    places: Vec<Vec<RecordRef>>,
     items: Vec<Item>,
     ranking: limit::Ranking,
     pub(crate) writer: UpdateWriter,
@@ -93,6 +95,11 @@ enum What {
 
 /// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
 const MERGE_HEAD: usize = 2 + limits::FIELDS.div_ceil(8) + 8 + 1;
+
+/// The most bytes of a leave: a gap of IDs.
+const LEAVE_LEN: usize = 8;
+/// The most bytes of a group of records besides the records: tag, kind, two sets of fields, its end.
+const GROUP_HEAD: usize = 2 + 2 * limits::FIELDS.div_ceil(8) + 1;
 
 /// A seal, as every viewer meets it.
 pub struct Sealed<'a> {
@@ -186,7 +193,7 @@ impl Viewer {
         } else {
             scratch.next.assign(&self.view);
         }
-        let (plain, wire) = self.compare(scratch, press);
+        let (plain, wire) = self.compare(scratch, press, self.look);
         if self.unacknowledged_bytes > 0 && self.unacknowledged_bytes + wire.min(sealed.cap) > sealed.window {
             self.withhold(sealed.last, press.world);
             return;
@@ -194,6 +201,9 @@ impl Viewer {
         let merged = self.behind.is_some() || !self.held.is_empty();
         if merged || plain > sealed.cap {
             self.choose(index, sealed, scratch, press);
+        } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
+        {
+            self.find_places(&scratch.next, &mut scratch.places, press);
         }
         self.commit(sealed, scratch);
         self.write(index, sealed, scratch, press, merged);
@@ -220,9 +230,9 @@ impl Viewer {
         }
     }
 
-    /// What the interest shows now, into `scratch.next`.
+    /// What the interest shows now, into `scratch.shown`.
     fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        let Scratch { shown, part: one, always, remembered, next, ranking, .. } = scratch;
+        let Scratch { shown, part: one, always, remembered, ranking, .. } = scratch;
         for bits in [&mut *shown, &mut *one, &mut *always] {
             bits.clear();
             bits.grow(world.slot_count());
@@ -255,43 +265,67 @@ impl Viewer {
             }
         }
         limit::cut(index, self, sealed, world, shown, always, ranking);
-        next.copy_from(shown);
     }
 
-    /// Compares the view with `scratch.next`: leaves, enters and, for what stays, the seal's records. Returns
-    /// the plain bytes of all of it and an estimate of the bytes on the wire.
-    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>) -> (usize, usize) {
-        let Scratch { next, leaves, enters, records, .. } = scratch;
+    /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
+    /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
+    /// bytes of all of it and an estimate of the bytes on the wire.
+    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>, looked: bool) -> (usize, usize) {
+        let Scratch { shown, next, leaves, enters, records, .. } = scratch;
         leaves.clear();
         leaves.extend_from_slice(&self.owed);
         enters.clear();
-        records.resize_with(press.records.groups(), Vec::new);
-        records.iter_mut().for_each(Vec::clear);
-        let (mut plain, mut packed) = (0, 0);
+        records.resize_with(press.records.groups(), RecordBuffer::default);
+        records.iter_mut().for_each(RecordBuffer::clear);
         let changed = press.records.changed();
-        for (word, old, new) in pairs(self.view.words().iter().copied(), next.words().iter().copied()) {
-            let (gone, come, stay) = (old & !new, new & !old, old & new);
-            for bit in Ones(gone) {
-                let slot = word * 64 + bit;
-                if self.knows(slot) {
-                    leaves.push(press.world.info(slot).id);
+        let mut word_by_word = |word: u32, old: u64, new: u64| {
+            if old != new {
+                for bit in Ones(old & !new) {
+                    let slot = word * 64 + bit;
+                    if self.knows(slot) {
+                        leaves.push(press.world.info(slot).id);
+                    }
                 }
+                enters.extend(Ones(new & !old).map(|bit| word * 64 + bit));
             }
-            for bit in Ones(come) {
-                let slot = word * 64 + bit;
-                enters.push(slot);
-                let len = enter_len(press.world, slot);
-                plain += len;
-                packed += len - press.pieces.len(slot).map_or(len / 4, |piece| piece.min(len));
-            }
-            for bit in Ones(stay & changed.word(word)) {
+            for bit in Ones(old & new & changed.word(word)) {
                 let at = press.records.at(word * 64 + bit);
-                records[at.group as usize].push(at);
-                plain += at.len as usize;
+                records[at.group as usize].push(press.records, at);
             }
+        };
+        if looked {
+            next.clear();
+            bits::compare(&self.view, shown.words(), |word, old, new| {
+                next.push_word(word, new);
+                word_by_word(word, old, new);
+            });
+        } else {
+            next.words().iter().for_each(|(word, bits)| word_by_word(*word, *bits, *bits));
         }
-        let plain = plain + leaves.len() * 3;
-        (plain, plain.saturating_sub(packed))
+        let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
+        let mut wire = plain;
+        for slot in enters.iter() {
+            let len = enter_len(press.world, *slot);
+            plain += len;
+            // What is not compressed yet is guessed at.
+            wire += press
+                .pieces
+                .len(*slot)
+                .map_or(len.div_ceil(if len < limits::PIECE { 1 } else { 4 }), |p| p.min(len));
+        }
+        (plain, wire)
+    }
+
+    /// The places of the records that [`compare`](Self::compare) copied.
+    fn find_places(&self, next: &SlotSet, places: &mut Vec<Vec<RecordRef>>, press: &Press<'_>) {
+        places.resize_with(press.records.groups(), Vec::new);
+        places.iter_mut().for_each(Vec::clear);
+        bits::compare(&self.view, next.words().iter().copied(), |word, old, new| {
+            for bit in Ones(old & new & press.records.changed().word(word)) {
+                let at = press.records.at(word * 64 + bit);
+                places[at.group as usize].push(at);
+            }
+        });
     }
 
     /// Where not all fits, or not all that is missing is of the last seal: chooses what to send now and what to
@@ -330,13 +364,16 @@ impl Viewer {
         self.held.sort_unstable_by_key(|h| h.slot);
         items.truncate(fit);
         scratch.enters.clear();
-        scratch.records.iter_mut().for_each(Vec::clear);
+        scratch.records.iter_mut().for_each(RecordBuffer::clear);
+        scratch.places.resize_with(press.records.groups(), Vec::new);
+        scratch.places.iter_mut().for_each(Vec::clear);
         for item in &items {
             match item.what {
                 What::Enter => scratch.enters.push(item.slot),
                 What::Record => {
                     let at = press.records.at(item.slot);
-                    scratch.records[at.group as usize].push(at);
+                    scratch.places[at.group as usize].push(at);
+                    scratch.records[at.group as usize].push(press.records, at);
                 }
                 What::Merge(..) => {}
             }
@@ -394,12 +431,12 @@ impl Viewer {
         press: &mut Press<'_>,
         merged: bool,
     ) {
-        let Scratch { leaves, enters, records, items, writer, .. } = scratch;
+        let Scratch { leaves, enters, records, places, items, writer, .. } = scratch;
         let merges = if merged { items.as_slice() } else { &[] };
         let something = !leaves.is_empty()
             || !enters.is_empty()
             || !merges.is_empty()
-            || records.iter().any(|r| !r.is_empty());
+            || records.iter().any(|r| r.records() > 0);
         if !something && !self.rest_due {
             return;
         }
@@ -414,8 +451,10 @@ impl Viewer {
                 writer.merge(item.slot, mask, since, press);
             }
         }
-        for (group, records) in records.iter().enumerate() {
-            writer.changes(group as u32, records, press);
+        for (group, records) in records.iter().enumerate().filter(|(_, r)| r.records() > 0) {
+            if !writer.changes(group as u32, records, press) {
+                writer.changes_in_parts(group as u32, &places[group], press);
+            }
         }
         let bytes = writer.finish(press);
         press.stats.updates += u64::from(something);

@@ -328,6 +328,13 @@ impl World {
         self.entry(slot).kind.name
     }
 
+    /// The type of a slot's kind.
+    #[inline]
+    #[must_use]
+    pub fn type_id(&self, slot: u32) -> TypeId {
+        self.entry(slot).type_id
+    }
+
     /// The entity of a slot, if it lives and is of this kind.
     #[inline]
     #[must_use]
@@ -409,6 +416,7 @@ impl World {
         for (store, entry) in self.stores.iter_mut().zip(self.schema.entries()) {
             store.seal(tick, &self.slots, entry.wire_index, records);
         }
+        records.end();
     }
 
     /// Created since the last seal, deleted ones left out by the caller.
