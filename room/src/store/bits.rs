@@ -163,7 +163,6 @@ impl SlotSet {
         self.words.extend_from_slice(&other.words);
     }
 
-
     /// The non-empty words in order.
     #[inline]
     #[must_use]

@@ -225,8 +225,10 @@ impl Part {
         self.table.subscribe(viewer, &mut view.keys, &[]);
     }
 
-    /// Adds to `shown` what this part shows a viewer now, given what it showed at the last update.
-    pub fn show(&self, view: &PartView, shown: &mut Bits) {
+    /// Adds to `shown` what this part shows a viewer now, given what it showed at the last update. Returns how
+    /// many it looked at: no fewer than it shows.
+    pub fn show(&self, view: &PartView, shown: &mut Bits) -> usize {
+        let looked_at = view.keys.iter().map(|number| self.table.cell(*number).members.len()).sum();
         match self.shape {
             Shape::Keys => {
                 for number in &view.keys {
@@ -239,7 +241,7 @@ impl Part {
                 for slot in &self.table.cell(EVERYWHERE).members {
                     shown.insert(*slot);
                 }
-                let Some(point) = view.point else { return };
+                let Some(point) = view.point else { return looked_at };
                 for number in &view.keys {
                     let of = self.table.cell(*number);
                     let Some(at) = of.at.filter(|_| !of.members.is_empty()) else { continue };
@@ -251,6 +253,7 @@ impl Part {
                 }
             }
         }
+        looked_at
     }
 
     /// The squared distance between a viewer and a slot that this grid placed.

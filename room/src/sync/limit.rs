@@ -31,14 +31,15 @@ pub fn order(a: f64, b: f64) -> Ordering {
     }
 }
 
-/// Takes out of `shown` what the limit or the library's bound leaves out. `always` holds what is never left
+/// Takes out of `shown`, which holds no more than `at_most`, what the limit or the library's bound leaves out.
+/// `always` holds what is never left
 /// out: the room's state and the player's own, besides what the player owns.
 pub fn cut(
     index: u32,
     viewer: &mut Viewer,
     sealed: &Sealed<'_>,
     world: &World,
-    shown: &mut Bits,
+    (shown, at_most): (&mut Bits, usize),
     always: &Bits,
     ranking: &mut Ranking,
 ) {
@@ -53,7 +54,7 @@ pub fn cut(
             }
         }
     }
-    if world.len() <= limits::VIEW {
+    if at_most <= limits::VIEW {
         return;
     }
     let count = shown.len();

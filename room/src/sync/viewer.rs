@@ -238,13 +238,14 @@ impl Viewer {
             bits.grow(world.slot_count());
         }
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
+        let mut most = 0;
         for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
             if i == 0 {
                 // The room's state and the player's own.
                 part.show(view, always);
-                part.show(view, shown);
+                most += part.show(view, shown);
             } else if part.narrows || part.remembers() {
-                part.show(view, one);
+                most += part.show(view, one);
                 let kept = &mut remembered[i];
                 kept.clear();
                 for (word, bits) in one.words() {
@@ -261,10 +262,10 @@ impl Viewer {
                 shown.union(kept);
                 one.clear();
             } else {
-                part.show(view, shown);
+                most += part.show(view, shown);
             }
         }
-        limit::cut(index, self, sealed, world, shown, always, ranking);
+        limit::cut(index, self, sealed, world, (shown, most), always, ranking);
     }
 
     /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
