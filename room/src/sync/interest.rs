@@ -323,6 +323,10 @@ impl Cut {
     /// the edge is checked member by member.
     fn of_range(point: [f64; 3], member: [f64; 3], cell: f64, axes: [bool; 3], r: f64, release: f64) -> Cut {
         let at = cell_of(member, cell);
+        if at.iter().any(|i| [i64::MIN, i64::MAX].contains(i)) {
+            // So far out that the number of the cell says nothing of the place.
+            return Cut::Exact(r * r, release * release);
+        }
         let (mut near2, mut far2) = (0.0, 0.0);
         for i in (0..3).filter(|i| axes[*i]) {
             let low = at[i] as f64 * cell;
