@@ -111,6 +111,7 @@ impl Run {
                     model.blocks(room, id, how);
                 }
             }
+            Step::Storm { chests, seed } => model.storm(room, *chests, *seed),
             Step::Board { field, raw } => model.write_board(room, *field, *raw),
             _ => self.step_of_client(step),
         }
@@ -127,6 +128,11 @@ impl Run {
             Step::Walk { client, eye, around } => {
                 self.eyes(client, |eyes| eyes.around[usize::from(eye)] = around)
             }
+            Step::Stroll { client, by } => self.eyes(client, |eyes| {
+                for around in eyes.around.iter_mut().flatten() {
+                    *around = [0, 1, 2].map(|axis| around[axis] + by[axis]);
+                }
+            }),
             Step::Words { client, ref words } => self.eyes(client, |eyes| eyes.words.clone_from(words)),
             Step::Mask { client, mask } => self.eyes(client, |eyes| eyes.mask = mask),
             Step::Pace { client, pace } => {

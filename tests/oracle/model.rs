@@ -207,6 +207,20 @@ impl Model {
         Board::write(room.state_mut::<Board>(), field % Board::FIELDS, &self.board).expect("the value fits");
     }
 
+    /// Fills so many chests with noise; makes those that are not there.
+    pub(crate) fn storm(&mut self, room: &mut Room<World>, chests: u8, seed: u32) {
+        let is_chest = |it: &(&u64, &Entry)| matches!(it.1.thing, Thing::Chest(_));
+        let mut ids: Vec<u64> = self.things.iter().filter(is_chest).map(|(id, _)| *id).collect();
+        for n in ids.len()..chests.into() {
+            self.create(room, None, Thing::new(4, Some([n as f64, 0.0, 0.0]), n as u64));
+        }
+        ids = self.things.iter().filter(is_chest).map(|(id, _)| *id).take(chests.into()).collect();
+        for (n, id) in (0..).zip(ids) {
+            let (len, fill) = (15_000 + (seed ^ n * 7919) % 30_000, Fill::Noise(seed ^ n));
+            self.blocks(room, id, &Blocks::Replace { len, fill });
+        }
+    }
+
     /// Fills the board's title with text that does not compress well.
     pub(crate) fn flood(&mut self, room: &mut Room<World>, seed: u32) {
         let text = Fill::Noise(seed).bytes(limits::TEXT).into_iter().map(|byte| char::from(32 + byte % 95));

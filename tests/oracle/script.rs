@@ -83,6 +83,11 @@ pub(crate) enum Step {
         eye: bool,
         around: Option<[f64; 3]>,
     },
+    /// A few steps from where it stands.
+    Stroll {
+        client: u8,
+        by: [f64; 3],
+    },
     Words {
         client: u8,
         words: Vec<Word>,
@@ -106,6 +111,11 @@ pub(crate) enum Step {
     },
     Kick {
         client: u8,
+    },
+    /// Many large changes at once: an update is full.
+    Storm {
+        chests: u8,
+        seed: u32,
     },
     /// Large changes that everybody sees, so many ticks in a row: windows fill.
     Flood {
@@ -195,6 +205,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (who(), 0_u8..3, any::<u64>()).prop_map(|(client, field, raw)| Step::Hand { client, field, raw }),
         1 => (0_u8..4, 0_u64..6).prop_map(|(team, alias)| Step::Alias { team, alias }),
         3 => (who(), any::<bool>(), place()).prop_map(|(client, eye, around)| Step::Walk { client, eye, around }),
+        4 => (who(), [-2.0..2.0, -0.5..0.5, -2.0..2.0]).prop_map(|(client, by)| Step::Stroll { client, by }),
         2 => (who(), vec(word(), 0..6)).prop_map(|(client, words)| Step::Words { client, words }),
         1 => (who(), any::<u16>()).prop_map(|(client, mask)| Step::Mask { client, mask }),
         3 => (who(), pace()).prop_map(|(client, pace)| Step::Pace { client, pace }),
@@ -202,8 +213,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => who().prop_map(|client| Step::Leave { client }),
         1 => who().prop_map(|client| Step::Drop { client }),
         1 => who().prop_map(|client| Step::Kick { client }),
+        2 => (1_u8..6, any::<u32>()).prop_map(|(chests, seed)| Step::Storm { chests, seed }),
         2 => (2_u8..9, any::<u32>()).prop_map(|(ticks, seed)| Step::Flood { ticks, seed }),
-        16 => Just(Step::Tick),
+        30 => Just(Step::Tick),
     ]
 }
 

@@ -3,9 +3,9 @@
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use room::Keys;
 use room::prelude::*;
 use room::room::interest::CellKey;
+use room::{Keys, limits};
 
 use super::lab::{self, ByKey, Crate, Deck, Dot, Lab, dot, dots};
 
@@ -350,6 +350,33 @@ fn keys_past_the_bound_are_left_out_and_logged() {
     assert!(link.sees(conn, id));
     link.ticks(5);
     assert_eq!(link.logged("key_cap"), 0, "a line a connection and minute");
+}
+
+#[test]
+fn entities_past_the_bound_of_a_view_are_left_out_by_id_and_logged() {
+    let mut link = lab::open();
+    let conn = link.join();
+    let ids: Vec<u64> = (0..limits::VIEW + 5).map(|_| link.add(dot(0.0)).get()).collect();
+    link.log.clear();
+    link.ticks(3);
+    // The room's state and private state are two of them.
+    assert_eq!(link.held::<Dot>(conn), ids[..limits::VIEW - 2]);
+    assert_eq!(link.logged("view_cap"), 1);
+    link.edit(|room| room.delete(EntityId::explicit(ids[0]).expect("it is one")));
+    link.ticks(3);
+    assert_eq!(link.held::<Dot>(conn), ids[1..limits::VIEW - 1]);
+}
+
+#[test]
+fn places_far_out_are_as_exact() {
+    for far in [1e15, 1e30, -1e200] {
+        let mut link = lab::seen_by(|| dots(8.0).range(5.0));
+        let conn = link.join();
+        link.stand(conn, Some([far, 0.0, 0.0]));
+        let (here, there) = (link.add(dot(far)), link.add(dot(far * 1.5)));
+        link.tick();
+        assert!(link.sees(conn, here) && !link.sees(conn, there), "{far}");
+    }
 }
 
 #[test]

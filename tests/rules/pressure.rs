@@ -4,7 +4,7 @@ use room::prelude::*;
 use room::runtime::Settings;
 use room::{EntityId, limits};
 
-use super::lab::{self, Board, Crate, Dot, Hand, Lab, dot, noise};
+use super::lab::{self, Board, Crate, Dot, Hand, Lab, dot, dots, noise};
 use super::link::{Link, Pace};
 
 fn large(len: usize, seed: u64) -> Crate {
@@ -163,6 +163,16 @@ fn nothing_starves() {
     assert!(link.room.room().is_drained(conn) && equal(&link, conn));
 }
 
+/// Fills the windows of clients that acknowledge nothing.
+fn flood(link: &mut Link<Lab>) {
+    for _ in 0..8 {
+        let text = noise(limits::TEXT, link.tick_number()).into_iter().map(|byte| char::from(byte & 0x7f));
+        let text: String = text.collect();
+        link.edit(|room| room.state_mut::<Board>().set_text(text)).expect("it fits");
+        link.tick();
+    }
+}
+
 /// Fills the window of a client that acknowledges nothing; returns its room, itself, and the entities.
 fn withheld() -> (Link<Lab>, ConnectionId, Vec<Id<Dot>>) {
     let mut link = lab::with(Settings { window: limits::PART, ..Settings::default() });
@@ -242,6 +252,49 @@ fn an_entity_that_came_and_went_while_withheld_is_never_heard_of() {
     let replica = link.replica(conn);
     assert!(!replica.entered::<Dot>().any(|(id, _)| id == blink) && replica.left::<Dot>().next().is_none());
     assert!(equal(&link, conn));
+}
+
+#[test]
+fn what_release_remembers_of_an_entity_ends_with_it_also_while_withheld() {
+    let settings = Settings { window: limits::PART, ..Settings::default() };
+    let mut link = lab::seen_with(settings, || dots(8.0).range(10.0).release(20.0));
+    let conn = link.join();
+    let old = link.add(dot(5.0));
+    link.tick();
+    link.client_mut(conn).pace = Pace::Silent;
+    flood(&mut link);
+    link.edit(|room| room.delete(old));
+    link.tick();
+    let new = link.add(dot(15.0));
+    link.ticks(2);
+    link.client_mut(conn).pace = Pace::Prompt;
+    link.deliver();
+    link.ticks(2);
+    assert!(link.room.room().is_drained(conn));
+    assert!(!link.sees(conn, old) && !link.sees(conn, new), "past the range a new entity does not enter");
+}
+
+#[test]
+fn priorities_that_changed_while_withheld_are_asked_again() {
+    let interest = || {
+        let visibility = Visibility::everything();
+        visibility.limit(1, |_, _, entity| entity.get::<Dot>().map_or(-1.0, |dot| dot.rank)).on_change()
+    };
+    let mut link = lab::seen_with(Settings { window: limits::PART, ..Settings::default() }, interest);
+    let conn = link.join();
+    let ids: Vec<Id<Dot>> = (0..4).map(|n| link.add(Dot { rank: f64::from(n), ..Dot::default() })).collect();
+    link.tick();
+    assert_eq!(link.held::<Dot>(conn), [ids[3].get()]);
+    link.client_mut(conn).pace = Pace::Silent;
+    flood(&mut link);
+    link.edit(|room| room.get_mut(ids[0]).expect("it lives").set_rank(10.0));
+    link.edit(|room| room.get_mut(ids[1]).expect("it lives").set_rank(9.0));
+    link.ticks(2);
+    link.client_mut(conn).pace = Pace::Prompt;
+    link.deliver();
+    link.ticks(2);
+    assert!(link.room.room().is_drained(conn));
+    assert_eq!(link.held::<Dot>(conn), [ids[0].get()]);
 }
 
 #[test]

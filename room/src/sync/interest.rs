@@ -325,6 +325,10 @@ impl Cut {
     /// A cell against a circle. The slack keeps rounding in the corners from deciding: a cell near
     /// the edge is checked member by member.
     fn of_range(point: [f64; 3], at: [i64; 3], cell: f64, axes: [bool; 3], r: f64, release: f64) -> Cut {
+        if at.iter().any(|i| [i64::MIN, i64::MAX].contains(i)) {
+            // So far out that the number of the cell says nothing of the place.
+            return Cut::Exact(r * r, release * release);
+        }
         let (mut near2, mut far2) = (0.0, 0.0);
         for i in (0..3).filter(|i| axes[*i]) {
             let low = at[i] as f64 * cell;
