@@ -89,7 +89,7 @@ impl Game for Voxel {
         world.set_high(high);
         for (at, blocks) in &self.terrain.chunks {
             let id = chunk_id(*at).expect("the loader checks coordinates");
-            let [cx, cy, cz] = *at;
+            let [cx, cy, cz] = at.map(|c| c as i16);
             let chunk = Chunk { cx, cy, cz, blocks: Bytes::from(blocks.clone()) };
             room.create_with_id(id.get(), chunk).expect("the loader refuses a chunk that comes twice");
         }

@@ -86,7 +86,8 @@ fn compare<K>(
 
 fn chunk_due(me: &Avatar, chunk: &Chunk) -> Due {
     let mine = block_at(me.feet()).map(|c| c.div_euclid(SIDE));
-    let near = (0..3).all(|i| [chunk.cx, chunk.cy, chunk.cz][i].abs_diff(mine[i]) <= u32::from(CHUNK_RADIUS));
+    let near = (0..3)
+        .all(|i| i32::from([chunk.cx, chunk.cy, chunk.cz][i]).abs_diff(mine[i]) <= u32::from(CHUNK_RADIUS));
     if near { Due::Seen } else { Due::Unseen }
 }
 
@@ -151,9 +152,9 @@ mod tests {
         for (i, x) in [0.0, 80.0, 90.0, 97.0].into_iter().enumerate() {
             room.avatars.insert(id(10 + i as u64), avatar(i as u32, x));
         }
-        for cx in -4..=4 {
+        for cx in -4..=4i16 {
             let chunk = Chunk { cx, cy: 0, cz: 0, blocks: Bytes::from(vec![1, 2]) };
-            room.chunks.insert(Id::assume(chunk_id([cx, 0, 0]).unwrap()), chunk);
+            room.chunks.insert(Id::assume(chunk_id([cx.into(), 0, 0]).unwrap()), chunk);
         }
         room
     }

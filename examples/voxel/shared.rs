@@ -63,11 +63,11 @@ impl Avatar {
 #[derive(Entity, Clone, Debug)]
 pub struct Chunk {
     /// East, in chunks.
-    pub cx: i32,
+    pub cx: i16,
     /// Up, in chunks.
-    pub cy: i32,
+    pub cy: i16,
     /// South, in chunks.
-    pub cz: i32,
+    pub cz: i16,
     /// The blocks: numbers of the palette.
     pub blocks: Bytes,
 }
