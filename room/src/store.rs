@@ -96,7 +96,7 @@ pub trait AnyStore: Any + Send + Sync {
     /// For the typed look-up.
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// How many entities.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// Removes a row by moving the last one into it; returns the slot of the one that moved.
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32>;
     /// Appends the default of a state or private kind; returns its row.
@@ -133,7 +133,7 @@ impl<K: Entity> AnyStore for Store<K> {
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.slots.len()
     }
 

@@ -325,7 +325,7 @@ impl<G: Game> Runtime<G> {
         }
         self.game.on_tick(&mut self.room);
         self.kick();
-        if self.room.tick.0 % u64::from(self.settings.send_every) == 0 {
+        if self.room.tick.0.is_multiple_of(u64::from(self.settings.send_every)) {
             self.send();
         }
         self.note_clamped();

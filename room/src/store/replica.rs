@@ -68,7 +68,7 @@ pub trait AnyTable: Any + Send + Sync {
     /// How many fields the kind has.
     fn fields(&self) -> usize;
     /// How many entities it holds.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// Reads an entering entity.
     fn enter(&mut self, id: EntityId, r: &mut Reader<'_>) -> Result<(), DecodeError>;
     /// Applies a change.
@@ -96,7 +96,7 @@ impl<K: Visible> AnyTable for Table<K> {
     fn fields(&self) -> usize {
         K::KIND.fields.len()
     }
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.rows.len()
     }
 

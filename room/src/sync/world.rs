@@ -319,7 +319,7 @@ impl World {
     /// Entities of a kind.
     #[must_use]
     pub fn count<K: Entity>(&self) -> usize {
-        self.kind_of::<K>().map_or(0, |kind| self.stores[kind as usize].len())
+        self.kind_of::<K>().map_or(0, |kind| self.stores[kind as usize].count())
     }
 
     /// The name of a slot's kind.

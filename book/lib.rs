@@ -1,0 +1,22 @@
+//! The code of the book and of the README, for the compiler: `cargo test --doc -p room-workspace` builds and runs it.
+
+// The chapters are there for their tests alone, so that `cargo doc` does not hold them for this crate's pages.
+macro_rules! chapters {
+    ($($name:ident: $file:literal),* $(,)?) => { $(
+        #[cfg(doctest)]
+        #[doc = include_str!($file)]
+        mod $name {}
+    )* };
+}
+
+chapters! {
+    readme: "../README.md",
+    quick_start: "src/quick-start.md",
+    entities: "src/entities.md",
+    interest: "src/interest.md",
+    secrets: "src/secrets.md",
+    server: "src/server.md",
+    client: "src/client.md",
+    limits: "src/limits.md",
+    wire: "src/wire.md",
+}

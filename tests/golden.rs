@@ -1,0 +1,320 @@
+//! The vectors of the book's wire chapter, both ways: a room sends exactly these bytes, and a client that reads
+//! them holds exactly these values.
+
+#[path = "golden/chapter.rs"]
+mod chapter;
+#[path = "golden/game.rs"]
+mod game;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use room::prelude::*;
+use room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
+use room::session::{self, Hello};
+use room::wire::message::{ClientMessage, Closing, RoomMessage, Welcome};
+use room::wire::update::{Part, UpdateHead};
+use room::wire::{PROTOCOL_VERSION, deflate, payload};
+use room_client::Replica;
+
+use chapter::show;
+use game::{Golden, Hit, Match, Mood, Point, UNIT, Unit};
+
+const CONN: ConnectionId = ConnectionId(1);
+
+fn hello() -> Hello {
+    let mut auth = Vec::new();
+    payload::encode("swordfish", 100, &mut auth).unwrap();
+    Hello {
+        protocol: PROTOCOL_VERSION,
+        schema_hash: Golden::schema().hash(),
+        build: Some("1.0".into()),
+        name: "Ada".into(),
+        auth,
+    }
+}
+
+/// A room with one client in it.
+struct Session {
+    runtime: Runtime<Golden>,
+    now: Duration,
+}
+
+impl Session {
+    fn new(empty: bool, view_hash: bool) -> Session {
+        let settings = Settings { view_hash, build: "1.1".into(), ..Settings::default() };
+        let mut runtime = Runtime::new(Golden { empty }, settings, [7; 32]).unwrap();
+        let mut bytes = Vec::new();
+        ClientMessage::Hello(hello()).encode(&mut bytes);
+        let hello = session::admit(&bytes, &Golden::schema()).unwrap();
+        runtime.handle_open(CONN, Duration::ZERO, Join { hello, identity: Identity::guest() });
+        Session { runtime, now: Duration::ZERO }
+    }
+
+    fn play(&mut self, change: impl FnOnce(&mut Room<Golden>)) -> Vec<Vec<u8>> {
+        change(self.runtime.parts_mut().1);
+        self.now += Duration::from_millis(50);
+        self.runtime.tick(self.now);
+        let mut sent = Vec::new();
+        while let Some(transmit) = self.runtime.poll_transmit() {
+            match transmit.outgoing {
+                Outgoing::Message(bytes) => sent.push(bytes.to_vec()),
+                Outgoing::Close { code, reason } => panic!("closed with {code} {reason}"),
+            }
+        }
+        sent
+    }
+}
+
+fn units(room: &mut Room<Golden>) -> <Unit as Entity>::Writer<'_> {
+    let id = room.all::<Unit>().next().unwrap().0;
+    room.get_mut(id).unwrap()
+}
+
+/// Every message of the chapter that a room sends, by its name.
+fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
+    let mut session = Session::new(false, false);
+    let mut named = BTreeMap::new();
+    let mut keep = |names: &[&'static str], sent: Vec<Vec<u8>>| {
+        assert_eq!(names.len(), sent.len(), "{names:?}");
+        named.extend(names.iter().copied().zip(sent));
+    };
+    keep(&["welcome", "update-enters"], session.play(|_| ()));
+    let sent = session.play(|room| {
+        let mut unit = units(room);
+        unit.set_alive(false);
+        unit.set_speed(2.0);
+        unit.set_mood(Mood::Angry);
+        unit.set_name("Zo".into()).unwrap();
+        unit.update_cards(|cards| cards.clear()).unwrap();
+        room.broadcast(&Hit { by: 3 }).unwrap();
+    });
+    keep(&["update-whole", "room-event"], sent);
+    let sent = session.play(|room| {
+        let mut unit = units(room);
+        unit.set_gold(501);
+        unit.set_seed(1);
+        unit.set_depth(69_900);
+        unit.set_debt(i64::MAX);
+        unit.set_time(0.0);
+        unit.set_cell([1, -2, 300]);
+        unit.set_target(Some(10));
+        let points: Vec<_> = room.all::<Point>().map(|(id, _)| id).collect();
+        for id in points {
+            let mut point = room.get_mut(id).unwrap();
+            let (x, y) = (point.x + 0.5, point.y - 0.01);
+            point.set_x(x);
+            point.set_y(y);
+        }
+    });
+    keep(&["update-differences"], sent);
+    let sent = session.play(|room| {
+        room.state_mut::<Match>().set_round(2);
+        let mut unit = units(room);
+        unit.set_target(None);
+        unit.patch_blocks(1, &[0x22, 0x33]).unwrap();
+        unit.patch_blocks(9, &[0xaa]).unwrap();
+    });
+    keep(&["update-ranges"], sent);
+    let sent = session.play(|room| {
+        let doomed: Vec<EntityId> = room.all::<Point>().take(1).map(|(id, _)| id.entity()).collect();
+        let unit = room.all::<Unit>().next().unwrap().0;
+        doomed.into_iter().chain([unit.entity()]).for_each(|id| assert!(room.delete(id)));
+        room.create_with_id(14, Point { x: 0.0, y: 0.0 }).unwrap();
+    });
+    keep(&["update-leaves"], sent);
+    keep(&["update-empty"], session.play(|_| ()));
+    keep(&[], session.play(|_| ()));
+    let hashed = Session::new(true, true).play(|_| ()).pop().unwrap();
+    named.insert("update-hashed", hashed);
+    named
+}
+
+/// Messages of the chapter that are put together from values.
+fn made_of_values() -> BTreeMap<&'static str, Vec<u8>> {
+    let hit = |by| {
+        let mut out = Vec::new();
+        payload::encode(&Hit { by }, 100, &mut out).unwrap();
+        out
+    };
+    let client = [
+        ("hello", ClientMessage::Hello(hello())),
+        ("client-event", ClientMessage::Event(&hit(300))),
+        ("ack", ClientMessage::Ack(Tick(300))),
+        ("leave", ClientMessage::Leave),
+    ];
+    let mut named: BTreeMap<_, _> = client
+        .into_iter()
+        .map(|(name, message)| {
+            let mut out = Vec::new();
+            message.encode(&mut out);
+            assert_eq!(ClientMessage::decode(&out), Ok(message), "{name}");
+            (name, out)
+        })
+        .collect();
+    let closing = Closing {
+        code: session::code::VERSION,
+        visible_hash: 0x0807_0605_0403_0201,
+        hash: 0x1817_1615_1413_1211,
+        schema: "entity point\n  x u8\n",
+    };
+    let mut out = Vec::new();
+    RoomMessage::Closing(closing).encode(&mut out);
+    named.insert("closing", out);
+    named.extend(leaves_in_other_forms());
+    named
+}
+
+/// The content of `update-leaves` compressed, and in two parts.
+fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
+    let leaves = [1, 10, 0xa2, 2, 0];
+    let enter = [2, 2, 14, 0xa0, 0x86, 1, 0xa0, 0x86, 1];
+    let head = Some(UpdateHead { tick: Tick(5), complete: Tick(5), hash: None });
+    let mut stream = Vec::new();
+    deflate::stored(&leaves, &mut stream);
+    deflate::stored(&enter[..3], &mut stream);
+    deflate::finish(&mut stream);
+    // A section may end inside a block; the content of the part is what counts.
+    let deflated = Some((8, stream.as_slice()));
+    let encode = |part: Part<'_>| {
+        let mut out = Vec::new();
+        part.encode(&mut out);
+        out
+    };
+    [
+        ("update-compressed", encode(Part { head, last: true, deflated, plain: &enter[3..] })),
+        ("update-first-part", encode(Part { head, last: false, deflated: None, plain: &leaves })),
+        ("update-last-part", encode(Part { head: None, last: true, deflated: None, plain: &enter })),
+    ]
+}
+
+#[test]
+fn the_library_writes_the_chapters_bytes() {
+    let mut written = sent_by_a_room();
+    written.append(&mut made_of_values());
+    let vectors = chapter::vectors();
+    let wrong: Vec<_> = written
+        .iter()
+        .filter(|(name, bytes)| vectors.get(*name) != Some(*bytes))
+        .map(|(name, bytes)| format!("{name}: {}", show(bytes)))
+        .collect();
+    assert!(wrong.is_empty(), "the chapter differs from what is written:\n{}", wrong.join("\n"));
+    let [known, written] =
+        [vectors.keys(), written.keys()].map(|names| names.copied().collect::<BTreeSet<_>>());
+    assert_eq!(known, written, "every vector is tested");
+}
+
+#[test]
+fn the_chapters_schema_is_the_librarys() {
+    let schema = Golden::schema();
+    assert_eq!(chapter::text("schema"), schema.text(false));
+    let hashes = format!("all      {:016x}\nvisible  {:016x}\n", schema.hash(), schema.visible_hash());
+    assert_eq!(chapter::text("schema-hashes"), hashes);
+}
+
+#[test]
+fn messages_read_as_the_chapter_says() {
+    let vectors = chapter::vectors();
+    let client = |name| ClientMessage::decode(&vectors[name]).unwrap();
+    let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
+    assert_eq!(client("hello"), ClientMessage::Hello(hello()));
+    assert_eq!(client("ack"), ClientMessage::Ack(Tick(300)));
+    assert_eq!(client("leave"), ClientMessage::Leave);
+    let ClientMessage::Event(event) = client("client-event") else { panic!("no event") };
+    assert_eq!(payload::decode(event), Ok(Hit { by: 300 }));
+    let RoomMessage::Event(event) = room("room-event") else { panic!("no event") };
+    assert_eq!(payload::decode(event), Ok(Hit { by: 3 }));
+    let welcome = Welcome {
+        protocol: 1,
+        build: Some("1.1"),
+        player: PlayerId(1),
+        tick: Tick(1),
+        tick_rate: 20,
+        send_every: 1,
+        payload_max: 24_576,
+    };
+    assert_eq!(room("welcome"), RoomMessage::Welcome(welcome));
+    let RoomMessage::Closing(closing) = room("closing") else { panic!("no closing") };
+    assert_eq!((closing.code, closing.schema), (4006, "entity point\n  x u8\n"));
+    assert_eq!((closing.visible_hash, closing.hash), (0x0807_0605_0403_0201, 0x1817_1615_1413_1211));
+}
+
+/// A client that applied these vectors.
+fn read(names: &[&str]) -> Replica {
+    let vectors = chapter::vectors();
+    let mut replica = Replica::new(&Golden::schema());
+    for name in names {
+        replica.forget_report();
+        let RoomMessage::Update(part) = RoomMessage::decode(&vectors[name]).unwrap() else {
+            panic!("{name}")
+        };
+        replica.handle_part(part).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    replica
+}
+
+fn unit(replica: &Replica) -> &Unit {
+    replica.all::<Unit>().next().unwrap().1
+}
+
+const STORY: [&str; 4] = ["update-enters", "update-whole", "update-differences", "update-ranges"];
+
+#[test]
+fn an_enter_reads_as_every_field() {
+    let replica = read(&STORY[..1]);
+    assert_eq!(replica.len(), 4, "no deck is among them");
+    assert_eq!(replica.state::<Match>().unwrap().round, 0);
+    let unit = unit(&replica);
+    assert_eq!((unit.owner, unit.alive, unit.level, unit.gold), (PlayerId(1), true, 7, 500));
+    assert_eq!((unit.score, unit.seed, unit.bonus, unit.heat), (70_000, u64::MAX, -1, -300));
+    assert_eq!((unit.depth, unit.debt, unit.speed, unit.time), (70_000, i64::MIN, 1.5, -0.25));
+    assert_eq!((unit.aim, unit.cell, unit.target, unit.mood), (45.0, [1, -1, 256], Some(9), Mood::Calm));
+    assert_eq!((unit.name.as_str(), &*unit.blocks), ("Zoë", &[1, 2, 3, 4, 5, 6, 7, 8][..]));
+    assert_eq!(unit.cards.text(), r#"{"a":1,"b":2}"#);
+    let points: Vec<_> = replica.all::<Point>().map(|(id, point)| (id.get(), point.x, point.y)).collect();
+    assert_eq!(points, [(10, -1000.0, 0.0), (12, 12.34, 1000.0)]);
+}
+
+#[test]
+fn changes_read_as_whole_values_differences_and_ranges() {
+    let replica = read(&STORY[..2]);
+    let whole = unit(&replica);
+    assert_eq!((whole.alive, whole.speed, whole.mood), (false, 2.0, Mood::Angry));
+    assert_eq!((whole.name.as_str(), whole.cards.text(), whole.gold), ("Zo", "{}", 500));
+
+    let replica = read(&STORY[..3]);
+    let moved = unit(&replica);
+    assert_eq!((moved.gold, moved.seed, moved.depth, moved.debt), (501, 1, 69_900, i64::MAX));
+    assert_eq!((moved.time, moved.cell, moved.target), (0.0, [1, -2, 300], Some(10)));
+    let points: Vec<_> = replica.all::<Point>().map(|(_, point)| (point.x, point.y)).collect();
+    assert_eq!(points, [(-999.5, -0.01), (12.84, 999.99)]);
+    let fields: Vec<_> = replica.changed::<Point>().map(|change| change.fields.len()).collect();
+    assert_eq!(fields, [2, 2]);
+
+    let replica = read(&STORY);
+    assert_eq!(&*unit(&replica).blocks, &[1, 0x22, 0x33, 4, 5, 6, 7, 8, 0, 0xaa]);
+    assert_eq!((unit(&replica).target, replica.state::<Match>().unwrap().round), (None, 2));
+}
+
+#[test]
+fn leaves_read_the_same_in_every_form() {
+    for last in [&["update-leaves"][..], &["update-compressed"], &["update-first-part", "update-last-part"]] {
+        let replica = read(&[&STORY, last].concat());
+        let points: Vec<_> = replica.all::<Point>().map(|(id, _)| id.get()).collect();
+        assert_eq!(points, [12, 14], "{last:?}");
+        assert_eq!(replica.all::<Unit>().count(), 0);
+        assert_eq!(replica.tick(), Tick(5));
+    }
+    let replica = read(&[&STORY[..], &["update-leaves"]].concat());
+    assert_eq!(replica.left::<Unit>().map(Id::get).collect::<Vec<_>>(), [UNIT]);
+    let rest = read(&[&STORY[..], &["update-leaves", "update-empty"]].concat());
+    assert_eq!((rest.tick(), rest.complete(), rest.len()), (Tick(6), Tick(6), 3));
+}
+
+#[test]
+fn a_hash_is_that_of_what_is_held() {
+    let replica = read(&["update-hashed"]);
+    assert_eq!(replica.len(), 1);
+    let bytes = &chapter::vectors()["update-hashed"];
+    assert_eq!(bytes[4..12], replica.hash().to_le_bytes());
+}
