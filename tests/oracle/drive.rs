@@ -194,7 +194,7 @@ impl Run {
         }
         let clients = &self.link.clients;
         self.joined.retain(|conn| clients[conn].closed.is_none());
-        if self.link.tick_number() % u64::from(self.case.send_every) == 0 {
+        if self.link.tick_number().is_multiple_of(u64::from(self.case.send_every)) {
             self.check();
         }
     }
@@ -265,7 +265,7 @@ impl Run {
         for tick in 0.. {
             self.tick();
             let room = self.link.room.room();
-            let sent = self.link.tick_number() % u64::from(self.case.send_every) == 0;
+            let sent = self.link.tick_number().is_multiple_of(u64::from(self.case.send_every));
             if sent && self.joined.iter().all(|conn| room.is_drained(*conn)) {
                 break;
             }

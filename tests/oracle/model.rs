@@ -216,7 +216,7 @@ impl Model {
         }
         ids = self.things.iter().filter(is_chest).map(|(id, _)| *id).take(chests.into()).collect();
         for (n, id) in (0..).zip(ids) {
-            let (len, fill) = (15_000 + (seed ^ n * 7919) % 30_000, Fill::Noise(seed ^ n));
+            let (len, fill) = (15_000 + (seed ^ (n * 7919)) % 30_000, Fill::Noise(seed ^ n));
             self.blocks(room, id, &Blocks::Replace { len, fill });
         }
     }
