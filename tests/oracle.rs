@@ -25,7 +25,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 /// Cases unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 150;
+const CASES: u32 = 200;
 
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);

@@ -107,7 +107,7 @@ impl Run {
                 }
             }
             Step::Blocks { pick, how } => {
-                if let Some(id) = model.pick(*pick) {
+                if let Some(id) = model.pick_chest(*pick) {
                     model.blocks(room, id, how);
                 }
             }

@@ -116,6 +116,13 @@ impl Model {
             .then(|| *self.things.keys().nth(index as usize % count).expect("the index is below the count"))
     }
 
+    /// Picks one of the chests.
+    pub(crate) fn pick_chest(&self, index: u16) -> Option<u64> {
+        let chests = || self.things.iter().filter(|(_, entry)| matches!(entry.thing, Thing::Chest(_)));
+        let count = chests().count();
+        (count > 0).then(|| *chests().nth(index as usize % count).expect("the index is below the count").0)
+    }
+
     pub(crate) fn create(&mut self, room: &mut Room<World>, explicit: Option<u64>, mut thing: Thing) {
         let made = thing.create(room, explicit);
         let taken = explicit.and_then(|id| self.things.get(&id));

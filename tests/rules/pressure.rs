@@ -149,6 +149,14 @@ fn nothing_starves() {
             }
         });
         link.tick();
+        if link.held::<Crate>(conn).len() == ENTITIES {
+            let oldest = last_changed.iter().zip(&held).zip(&ids).map(|((last, held), id)| {
+                let now = &link.replica(conn).get(*id).expect("it is seen").data;
+                if now == held { *last } else { tick }
+            });
+            let (began, complete) = (link.tick_number() - tick, link.replica(conn).complete().0);
+            assert_eq!(Some(complete - began), oldest.min(), "nothing that is held is older than that");
+        }
         for (n, id) in ids.iter().enumerate() {
             let now = link.replica(conn).get(*id).map(|it| it.data.clone()).unwrap_or_default();
             if now != held[n] {
@@ -295,6 +303,23 @@ fn priorities_that_changed_while_withheld_are_asked_again() {
     link.ticks(2);
     assert!(link.room.room().is_drained(conn));
     assert_eq!(link.held::<Dot>(conn), [ids[0].get()]);
+}
+
+#[test]
+fn a_replacement_and_a_later_patch_while_withheld_are_both_heard_of() {
+    let (mut link, conn, _) = withheld();
+    let crates: Vec<Id<Crate>> = link.room.room().all::<Crate>().map(|(id, _)| id).collect();
+    link.edit(|room| {
+        let mut it = room.get_mut(crates[0]).expect("it lives");
+        it.set_data(Bytes::from(vec![1; 500])).expect("it fits");
+    });
+    link.tick();
+    link.edit(|room| room.get_mut(crates[0]).expect("it lives").patch_data(498, &[2; 5]).expect("it fits"));
+    link.tick();
+    link.client_mut(conn).pace = Pace::Prompt;
+    link.deliver();
+    link.tick();
+    assert!(equal(&link, conn));
 }
 
 #[test]
