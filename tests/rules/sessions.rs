@@ -303,7 +303,7 @@ fn one_seed_makes_one_run() {
 
 #[test]
 fn nothing_follows_the_close_of_a_client_that_erred_before_it_was_seated() {
-    let mut link = open();
+    let mut link = lab::open();
     let conn = link.open(Identity::guest());
     link.send_bytes(conn, &[0xde, 0xad]);
     assert_eq!(link.client(conn).closed.as_ref().map(|(code, _)| *code), Some(4000));
@@ -314,7 +314,7 @@ fn nothing_follows_the_close_of_a_client_that_erred_before_it_was_seated() {
 
 #[test]
 fn a_connection_that_erred_is_not_closed_again_by_its_replacement() {
-    let mut link = open();
+    let mut link = lab::open();
     let older = link.open(Identity::account("ada"));
     link.tick();
     let newer = link.open(Identity::account("ada"));
