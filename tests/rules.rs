@@ -20,5 +20,7 @@ mod pressure;
 mod report;
 #[path = "rules/sessions.rs"]
 mod sessions;
+#[path = "rules/widest.rs"]
+mod widest;
 #[path = "rules/writes.rs"]
 mod writes;

@@ -107,6 +107,10 @@ impl Replica {
         if let Some(record) = &mut self.record {
             record.extend_from_slice(&self.content[before..]);
         }
+        // A part without content that is not the last says nothing, and an endless row of them would be kept.
+        if !part.last && self.content.len() == before {
+            return Err(DecodeError::Order);
+        }
         if self.content.len() > limits::REPLICA_UPDATE {
             return Err(DecodeError::TooLong);
         }

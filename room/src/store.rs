@@ -9,9 +9,10 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
-use crate::field::write::{Admit, Clamped, RowState, Write, WriteError};
+use crate::field::write::{self, Admit, Clamped, RowState, Write, WriteError};
+use crate::limits;
 use crate::tick::Tick;
-use crate::wire::record::{self, SentBytes, StoredRecord};
+use crate::wire::record::{self, Sealed, SentBytes, StoredRecord};
 use records::Records;
 use slots::Slots;
 
@@ -30,6 +31,9 @@ pub struct Store<K: Entity> {
 
 impl<K: Entity> Store<K> {
     const FIELDS: usize = K::KIND.fields.len();
+    /// The most bytes of a change besides whole values: tag, kind, two sets of fields, ID, the group's end, and
+    /// the bytes by which `Bytes` fields are longer in a change.
+    const CHANGE_HEAD: usize = 2 + 2 * Self::FIELDS.div_ceil(8) + 8 + 1 + write::CHANGE_SPARE;
 
     /// An empty table.
     #[must_use]
@@ -175,10 +179,17 @@ impl<K: Entity> AnyStore for Store<K> {
             let row = info.row as usize;
             let mask = std::mem::take(&mut self.states[row].pending);
             let (value, track) = (&mut self.values[row], &mut self.tracks[row]);
+            // The second set of fields that differences need would not fit a part beside the largest entities.
+            let tight = self.states[row].size + Self::CHANGE_HEAD > limits::PART;
             let changed = match kind {
                 Some((sent, kind)) if info.created < tick => {
                     records.push(slot, info.id, kind, Self::FIELDS, |out| {
-                        (sent.seal)(value, track, mask, tick, out)
+                        if !tight {
+                            return (sent.seal)(value, track, mask, tick, out);
+                        }
+                        let changed = record::seal_unsent(value, track, mask, tick);
+                        (sent.since)(value, track, changed, Tick(tick.0 - 1), out);
+                        Sealed { changed, differences: FieldMask::NONE }
                     })
                 }
                 _ => record::seal_unsent(value, track, mask, tick),

@@ -300,3 +300,26 @@ fn one_seed_makes_one_run() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn nothing_follows_the_close_of_a_client_that_erred_before_it_was_seated() {
+    let mut link = lab::open();
+    let conn = link.open(Identity::guest());
+    link.send_bytes(conn, &[0xde, 0xad]);
+    assert_eq!(link.client(conn).closed.as_ref().map(|(code, _)| *code), Some(4000));
+    // The link itself asserts that nothing follows.
+    link.ticks(2);
+    assert_eq!(link.room.connections(), 0);
+}
+
+#[test]
+fn a_connection_that_erred_is_not_closed_again_by_its_replacement() {
+    let mut link = lab::open();
+    let older = link.open(Identity::account("ada"));
+    link.tick();
+    let newer = link.open(Identity::account("ada"));
+    link.send_bytes(older, &[0xde, 0xad]);
+    link.ticks(2);
+    assert_eq!(link.client(older).closed.as_ref().map(|(code, _)| *code), Some(4000));
+    assert!(link.client(newer).is_joined());
+}

@@ -111,7 +111,13 @@ impl<T: JsonValue> Codec for JsonCodec<T> {
 
     fn check(value: &Json<T>) -> Result<(), OverLimit> {
         let (size, limit) = (value.text.len(), limits::JSON);
-        if size > 0 && size <= limit { Ok(()) } else { Err(OverLimit { size, limit }) }
+        if size > limit {
+            return Err(OverLimit { size, limit });
+        }
+        // What a client could not read back would end its connection: a number that is not finite is written
+        // as null, and deep trees are refused by the parser alone.
+        let reads = serde_json::from_str::<T>(&value.text).is_ok();
+        if reads { Ok(()) } else { Err(OverLimit { size: 0, limit }) }
     }
     fn size(value: &Json<T>) -> usize {
         varint::len(value.text.len() as u64) + value.text.len()

@@ -23,7 +23,10 @@ pub enum WriteError {
         limit: usize,
     },
     /// The field's value cannot be encoded.
-    #[error("{kind}.{field} cannot be written as JSON: map keys must be strings, numbers finite")]
+    #[error(
+        "{kind}.{field} cannot be written as JSON: map keys must be strings, numbers finite, \
+         lists and maps at most 127 deep"
+    )]
     NotJson {
         /// The kind.
         kind: &'static str,
@@ -215,6 +218,9 @@ fn resized<K: Entity>(field: usize, size: usize, old: usize, new: usize) -> Resu
     Err(WriteError::EntityTooLarge { kind, field, size, limit: limits::ENTITY })
 }
 
+/// Bytes that a part leaves free for changes of `Bytes` fields.
+pub(crate) const CHANGE_SPARE: usize = 20;
+
 /// A `Bytes` field is a byte longer in a change than in an enter. What a part leaves free beside an entity
 /// covers that for the first few.
 const fn change_overhead<K: Entity>() -> usize {
@@ -223,7 +229,7 @@ const fn change_overhead<K: Entity>() -> usize {
         blobs += matches!(K::KIND.fields[i].wire, WireType::Bytes) as usize;
         i += 1;
     }
-    blobs.saturating_sub(20)
+    blobs.saturating_sub(CHANGE_SPARE)
 }
 
 /// Readies a new entity: rounds its fields, checks every limit, and says its size.

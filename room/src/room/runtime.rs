@@ -329,6 +329,7 @@ impl<G: Game> Runtime<G> {
             self.send();
         }
         self.note_clamped();
+        self.out.forget_closed();
     }
 
     fn join(&mut self, conn: ConnectionId, join: Join) {

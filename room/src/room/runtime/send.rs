@@ -33,6 +33,7 @@ pub(super) struct Out {
     pub(super) events: Vec<u8>,
     items: Vec<Item>,
     next: usize,
+    /// Connections closed since the last tick began: until it has ended, what they sent before is still handled.
     closed: BTreeSet<ConnectionId>,
 }
 
@@ -57,12 +58,16 @@ impl Out {
         self.closed.insert(conn);
     }
 
+    /// A tick has taken the closed connections out of the room: nothing is pushed for them any more.
+    pub(super) fn forget_closed(&mut self) {
+        self.closed.clear();
+    }
+
     pub(super) fn next(&mut self) -> Option<Item> {
         if self.next == self.items.len() {
             self.items.clear();
             self.next = 0;
             self.bytes.clear();
-            self.closed.clear();
             return None;
         }
         let Item { conn, source } = &self.items[self.next];
