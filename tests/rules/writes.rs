@@ -115,6 +115,20 @@ fn a_patch_past_the_end_fills_the_gap_with_zeros() {
 }
 
 #[test]
+fn a_field_that_patches_made_long_enters_whole() {
+    let (mut link, conn, id) = resting(Crate::default());
+    // The length of the field takes one byte, then two, then three.
+    for len in [1, 1400, 17_000] {
+        cost(&mut link, conn, |room| {
+            room.get_mut(id).expect("it lives").patch_data(len, &[7]).expect("it fits");
+        });
+        let late = link.join();
+        let room = link.room.room().get(id).expect("it lives");
+        assert_eq!(link.replica(late).get(id).expect("it is seen").data, room.data);
+    }
+}
+
+#[test]
 fn a_replacement_after_a_patch_counts_and_a_patch_set_back_is_not_sent() {
     let (mut link, conn, id) = resting(Crate { data: Bytes::from(vec![1; 100]), ..Crate::default() });
     let (messages, _) = cost(&mut link, conn, |room| {
