@@ -37,7 +37,13 @@ fn variable(name: &str) -> Option<u64> {
 fn check(seed: u64) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config = Config { cases: 1, max_shrink_iters: 4000, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: 1,
+        max_shrink_iters: 4000,
+        max_shrink_time: 60_000,
+        failure_persistence: None,
+        ..Config::default()
+    };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let outcome = runner.run(&script::case(), |case| {
         drive::run(case);
