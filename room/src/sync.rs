@@ -1,9 +1,11 @@
 //! The sync core: what changed, who sees it, and each connection's update. No I/O, no clock.
 //!
-//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`] and [`interest`] say who may see what; [`viewer`] is one connection's view, cut by
-//! [`limit`]; [`update`] lays its messages out, with shared [`pieces`].
+//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`] and
+//! [`interest`] say who may see what; [`viewer`] is one connection's view, cut by [`limit`]; [`update`] lays its
+//! messages out, with shared [`pieces`].
 
 pub mod explain;
+mod fit;
 pub mod interest;
 pub mod keys;
 pub mod limit;

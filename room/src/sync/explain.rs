@@ -1,7 +1,7 @@
 //! Why a connection sees an entity, or does not.
 
 use super::Views;
-use super::interest::{Lens, PartAnswer, explain_part};
+use super::interest::{Lens, Part, PartView};
 use super::limit;
 use super::viewer::Held;
 use super::world::World;
@@ -68,5 +68,38 @@ impl Views {
             limit::order(p, priority).then(i.cmp(&id)).is_lt()
         });
         Some(better.count() + 1)
+    }
+}
+
+/// What one part of an interest says of a connection and an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartAnswer {
+    /// Keys in common, as people read them.
+    pub common: Vec<String>,
+    /// The distance, in a grid that placed both.
+    pub distance: Option<f64>,
+    /// Whether this part showed it at the last update or, where it does not remember, would show it now.
+    pub shows: bool,
+}
+
+/// Answers for one part and pair.
+fn explain_part(
+    index: usize,
+    part: &Part,
+    view: &PartView,
+    viewer: u32,
+    slot: u32,
+    world: &World,
+    lens: &dyn Lens,
+) -> PartAnswer {
+    let common = part.common(view, slot);
+    let mut bits = Bits::default();
+    bits.grow(world.slot_count());
+    part.show(view, &mut bits);
+    let shows = bits.contains(slot) && (!part.narrows || lens.sees(index, viewer, slot));
+    PartAnswer {
+        common: common.iter().map(|number| part.table.name(*number)).collect(),
+        distance: part.distance2(view, slot).map(f64::sqrt),
+        shows,
     }
 }

@@ -1,7 +1,6 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
 use super::keys::{Cell, CellKey, EVERYWHERE, Key, KeyTable, Keys};
-use super::world::World;
 use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
 use crate::tick::Tick;
@@ -468,38 +467,4 @@ fn narrow(here: [i64; 3], (low, high): ([i64; 3], [i64; 3]), most: i64) -> ([i64
         [0, 1, 2].map(|i| if wide(i) { low[i].max(here[i].saturating_sub(n)) } else { low[i] }),
         [0, 1, 2].map(|i| if wide(i) { high[i].min(here[i].saturating_add(n)) } else { high[i] }),
     )
-}
-
-/// Which part shows what to whom, for one pair: the bottom of `explain`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartAnswer {
-    /// Keys in common, as people read them.
-    pub common: Vec<String>,
-    /// The distance, in a grid that placed both.
-    pub distance: Option<f64>,
-    /// Whether this part showed it at the last update or, where it does not remember, would show it now.
-    pub shows: bool,
-}
-
-/// Answers for one part and pair.
-#[must_use]
-pub fn explain_part(
-    index: usize,
-    part: &Part,
-    view: &PartView,
-    viewer: u32,
-    slot: u32,
-    world: &World,
-    lens: &dyn Lens,
-) -> PartAnswer {
-    let common = part.common(view, slot);
-    let mut bits = Bits::default();
-    bits.grow(world.slot_count());
-    part.show(view, &mut bits);
-    let shows = bits.contains(slot) && (!part.narrows || lens.sees(index, viewer, slot));
-    PartAnswer {
-        common: common.iter().map(|number| part.table.name(*number)).collect(),
-        distance: part.distance2(view, slot).map(f64::sqrt),
-        shows,
-    }
 }

@@ -1,13 +1,13 @@
 //! What one connection sees, and what it is owed.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
+use super::fit::{Item, What, take_fitting};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::update::{Press, UpdateWriter, enter_len};
 use super::world::World;
-use crate::entity::{EntityId, FieldMask, PlayerId};
+use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
@@ -72,25 +72,6 @@ pub struct Scratch {
     items: Vec<Item>,
     ranking: limit::Ranking,
     pub(crate) writer: UpdateWriter,
-}
-
-/// One thing to send where not everything fits or not everything is of the last seal.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    slot: u32,
-    what: What,
-    size: usize,
-    /// 0 for the room's and the player's own, 1 for all others.
-    class: u8,
-    priority: f64,
-    from: Tick,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Enter,
-    Record,
-    Merge(FieldMask, Tick),
 }
 
 /// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
@@ -477,37 +458,4 @@ impl Viewer {
         }
         hash.finish()
     }
-}
-
-/// Sorts what fits to the front; returns how many do. The room's and the player's own go first. Of the rest,
-/// half of the room goes to what has waited longest, so that nothing starves, and what is left by priority: a
-/// change waits at most as many sends as half an update has to carry all that is wanted. The longest waiting
-/// goes even where it is larger than what is left, so the largest entity has its turn too.
-fn take_fitting(
-    items: &mut [Item],
-    room: usize,
-    now: Tick,
-    by_priority: impl Fn(&Item, &Item) -> Ordering,
-) -> usize {
-    let (mut used, mut fit) = (0, 0);
-    while fit < items.len() && items[fit].class == 0 && (fit == 0 || used + items[fit].size <= room) {
-        used += items[fit].size;
-        fit += 1;
-    }
-    items[fit..]
-        .sort_unstable_by(|a, b| a.class.cmp(&b.class).then(a.from.cmp(&b.from)).then(by_priority(a, b)));
-    let first = fit;
-    while fit < items.len() && items[fit].from < now && used < room / 2 {
-        if fit > first && used + items[fit].size > room {
-            break;
-        }
-        used += items[fit].size;
-        fit += 1;
-    }
-    items[fit..].sort_unstable_by(by_priority);
-    while fit < items.len() && (fit == 0 || used + items[fit].size <= room) {
-        used += items[fit].size;
-        fit += 1;
-    }
-    fit
 }
