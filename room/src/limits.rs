@@ -26,6 +26,8 @@ pub const PATCHES: usize = 32;
 pub const PART: usize = 60 * KIB;
 /// The most plain bytes of one update (*setting*).
 pub const UPDATE: usize = 256 * KIB;
+/// The highest setting of [`UPDATE`]: with the leaves, which are never held back, a client still takes it.
+pub const UPDATE_MOST: usize = REPLICA_UPDATE / 2;
 /// The most plain bytes of one update that a client takes: no room sends more.
 pub const REPLICA_UPDATE: usize = 16 * KIB * KIB;
 /// The most unacknowledged bytes after which no update starts (*setting*).

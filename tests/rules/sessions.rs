@@ -161,10 +161,12 @@ fn an_account_that_joins_again_takes_its_older_connection_over() {
     let older = link.open(Identity::account("ada"));
     link.tick();
     link.heard();
+    link.room.parts_mut().0.on_join = Some(Box::new(|_, _| Err(Refused::new("no"))));
     let newer = link.open(Identity::account("ada"));
     link.tick();
     assert_eq!(close_code(&link, older), Some(code::REPLACED));
     assert!(link.client(newer).is_joined());
+    assert!(link.heard().is_empty(), "she plays on: no hook runs, so none can refuse");
     assert_eq!(link.player(older), link.player(newer));
     assert_eq!(link.room.room().players(), 1);
 }

@@ -30,7 +30,8 @@ pub trait Game: Sized + Send + Sync + 'static {
         let _ = room;
     }
 
-    /// A player joins. A refusal undoes what the hook created and closes the connection with 4014.
+    /// A player joins. Not called where her account plays already over another connection: that one closes with
+    /// 4005 and she goes on over the new one, with the same number, entities and scratch data. A refusal undoes what the hook created and closes the connection with 4014.
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let _ = (room, peer);
         Ok(())
@@ -90,6 +91,4 @@ pub enum LeaveReason {
     Dropped,
     /// The room kicked her, or closed her connection for what it sent.
     Kicked,
-    /// Her account joined from another connection.
-    Replaced,
 }

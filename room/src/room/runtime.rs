@@ -97,7 +97,12 @@ impl Settings {
         )?;
         check(self.send_every >= 1, "send_every", self.send_every.to_string(), "1 and more")?;
         check(self.seats >= 1, "seats", self.seats.to_string(), "1 and more")?;
-        check(self.update_cap >= limits::PART, "update_cap", self.update_cap.to_string(), "61440 and more")?;
+        check(
+            (limits::PART..=limits::UPDATE_MOST).contains(&self.update_cap),
+            "update_cap",
+            self.update_cap.to_string(),
+            "61440 to 8388608",
+        )?;
         check(self.window >= limits::PART, "window", self.window.to_string(), "61440 and more")?;
         check((1..=9).contains(&self.piece_level), "piece_level", self.piece_level.to_string(), "1 to 9")?;
         let build = self.build.is_empty() || crate::wire::message::is_build(&self.build);
@@ -336,10 +341,9 @@ impl<G: Game> Runtime<G> {
         let known = join.identity.account.as_ref().and_then(|account| self.accounts.get(account)).copied();
         let older =
             known.and_then(|player| self.room.connections().find(|c| c.player == player).map(|c| c.id));
-        if let Some(older) = older {
-            self.out.close(older, code::REPLACED, String::from("replaced by a newer connection"));
-            self.inbox.close_now(older);
-            self.leave(older, LeaveReason::Replaced);
+        if let (Some(older), Some(player)) = (older, known) {
+            self.take_over(older, conn, player, join);
+            return;
         }
         let player = known.unwrap_or(PlayerId(self.next_player));
         if known.is_none() {
@@ -364,6 +368,18 @@ impl<G: Game> Runtime<G> {
         self.room.world.undo_births(before);
         self.out.close(conn, code::JOIN_REFUSED, close_reason(refused));
         self.inbox.close_now(conn);
+    }
+
+    /// The account plays already, over another connection: the player goes on over this one, and no hook runs.
+    fn take_over(&mut self, older: ConnectionId, conn: ConnectionId, player: PlayerId, join: Join) {
+        self.out.close(older, code::REPLACED, String::from("replaced by a newer connection"));
+        self.inbox.close_now(older);
+        let scratch = self.unseat(older).map(|gone| gone.scratch);
+        self.seat(conn, player, &join);
+        if let (Some(scratch), Some(seated)) = (scratch, self.room.connection_mut(conn)) {
+            seated.scratch = scratch;
+        }
+        self.welcome(conn, player, join);
     }
 
     fn seat(&mut self, conn: ConnectionId, player: PlayerId, join: &Join) {
@@ -423,7 +439,6 @@ impl<G: Game> Runtime<G> {
             LeaveReason::Left => "left",
             LeaveReason::Dropped => "connection ended",
             LeaveReason::Kicked => "kicked",
-            LeaveReason::Replaced => "replaced",
         };
         self.logs.push_back(Log::Leave { player: gone.player, why });
     }

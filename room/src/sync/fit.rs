@@ -25,10 +25,10 @@ pub(super) enum What {
     Merge(FieldMask, Tick),
 }
 
-/// Sorts what fits to the front; returns how many do. The room's and the player's own go first. Of the rest,
-/// half of the room goes to what has waited longest, so that nothing starves, and what is left by priority: a
-/// change waits at most as many sends as half an update has to carry all that is wanted. The longest waiting
-/// goes even where it is larger than what is left, so the largest entity has its turn too.
+/// Sorts what fits to the front; returns how many do. Half of the room goes to what has waited longest, so that
+/// nothing starves; the rest goes to the room's and the player's own, then by priority. A change waits at most
+/// as many sends as half an update has to carry all that is wanted. The longest waiting goes even where it is
+/// larger than that, so the largest entity has its turn too, beside an own one that changes at every send.
 pub(super) fn take_fitting(
     items: &mut [Item],
     room: usize,
@@ -36,17 +36,11 @@ pub(super) fn take_fitting(
     by_priority: impl Fn(&Item, &Item) -> Ordering,
 ) -> usize {
     let (mut used, mut fit) = (0, 0);
-    while fit < items.len() && items[fit].class == 0 && (fit == 0 || used + items[fit].size <= room) {
-        used += items[fit].size;
-        fit += 1;
-    }
-    items[fit..]
-        .sort_unstable_by(|a, b| a.class.cmp(&b.class).then(a.from.cmp(&b.from)).then(by_priority(a, b)));
-    let first = fit;
-    while fit < items.len() && items[fit].from < now && used < room / 2 {
-        if fit > first && used + items[fit].size > room {
-            break;
-        }
+    items.sort_unstable_by(|a, b| a.from.cmp(&b.from).then(by_priority(a, b)));
+    while fit < items.len()
+        && items[fit].from < now
+        && (fit == 0 || (used < room / 2 && used + items[fit].size <= room))
+    {
         used += items[fit].size;
         fit += 1;
     }
@@ -56,4 +50,29 @@ pub(super) fn take_fitting(
         fit += 1;
     }
     fit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(slot: u32, size: usize, class: u8, from: u64) -> Item {
+        Item { slot, what: What::Record, size, class, priority: 0.0, from: Tick(from) }
+    }
+
+    #[test]
+    fn an_own_entity_that_fills_every_update_starves_nobody() {
+        let order = |a: &Item, b: &Item| a.class.cmp(&b.class).then(a.slot.cmp(&b.slot));
+        let mut waiting: Vec<Item> = (1..=5).map(|slot| item(slot, 40, 1, 1)).collect();
+        for now in 1..=10 {
+            waiting.retain(|held| held.slot != 0);
+            let mut items = waiting.clone();
+            items.push(item(0, 95, 0, now));
+            let fit = take_fitting(&mut items, 100, Tick(now), order);
+            assert!(fit > 0, "something goes at every send");
+            waiting = items.split_off(fit);
+        }
+        waiting.retain(|held| held.slot != 0);
+        assert!(waiting.is_empty(), "{waiting:?}");
+    }
 }

@@ -331,7 +331,6 @@ impl Viewer {
             let id = |item: &Item| press.world.info(item.slot).id;
             a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
         };
-        items.sort_unstable_by(by_priority);
         let room = sealed.cap.saturating_sub(scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1));
         let fit = take_fitting(&mut items, room, sealed.tick, by_priority);
         self.held.clear();
