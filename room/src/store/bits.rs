@@ -26,17 +26,11 @@ impl Bits {
     /// Adds a slot; returns whether it is new.
     #[inline]
     pub fn insert(&mut self, slot: u32) -> bool {
-        let new = !self.contains(slot);
-        self.insert_if(slot, true);
-        new
-    }
-
-    /// Adds a slot if `yes`, without a branch: which members of a cut cell are near is a coin's throw.
-    #[inline]
-    pub fn insert_if(&mut self, slot: u32, yes: bool) {
         let w = (slot >> 6) as usize;
-        self.words[w] |= u64::from(yes) << (slot & 63);
+        let (word, bit) = (self.words[w], 1 << (slot & 63));
+        self.words[w] = word | bit;
         self.marks[w / BLOCK] = true;
+        word & bit == 0
     }
 
     /// Takes a slot out; returns whether it was in.
@@ -157,6 +151,23 @@ impl SlotSet {
         }
     }
 
+    /// Becomes the same set as a dense one, in the memory it has.
+    pub fn assign_bits(&mut self, bits: &Bits) {
+        self.words.clear();
+        let mut end = 0;
+        for (b, (_, block)) in
+            bits.marks.iter().zip(bits.words.chunks_exact(BLOCK)).enumerate().filter(|(_, m)| *m.0)
+        {
+            // Which words are empty is a coin's throw, so each is written, and counted without a branch.
+            self.words.resize(end + BLOCK, (0, 0));
+            for (w, word) in block.iter().enumerate() {
+                self.words[end] = ((b * BLOCK + w) as u32, *word);
+                end += usize::from(*word != 0);
+            }
+        }
+        self.words.truncate(end);
+    }
+
     /// Becomes the same set as `other`, in the memory it has.
     pub fn assign(&mut self, other: &SlotSet) {
         self.words.clear();
@@ -242,7 +253,7 @@ mod tests {
             assert_eq!(dense.iter().collect::<Vec<_>>(), list);
             assert_eq!(sparse.iter().collect::<Vec<_>>(), list);
             let mut copy = SlotSet::default();
-            dense.words().for_each(|(w, bits)| copy.push_word(w, bits));
+            copy.assign_bits(&dense);
             assert_eq!(copy, sparse);
             for slot in list {
                 assert!(dense.contains(slot) && sparse.contains(slot) && sparse.remove(slot));

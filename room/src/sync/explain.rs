@@ -34,7 +34,7 @@ impl Views {
             .iter()
             .zip(&looking.parts)
             .enumerate()
-            .map(|(i, (part, view))| explain_part(i, part, view, viewer, slot, world, lens))
+            .map(|(i, (part, view))| explain_part(i, part, view, viewer, slot, lens))
             .collect();
         Some(Explanation {
             sent: looking.knows(slot),
@@ -50,10 +50,9 @@ impl Views {
         let mut shown = Bits::default();
         shown.grow(world.slot_count());
         for (i, (part, view)) in self.parts.iter().zip(&looking.parts).enumerate().skip(1) {
-            let mut one = Bits::default();
-            one.grow(world.slot_count());
+            let mut one = Vec::new();
             part.show(view, &mut one);
-            for slot in one.iter().filter(|slot| !part.narrows || lens.sees(i, viewer, *slot)) {
+            for slot in one.into_iter().filter(|slot| !part.narrows || lens.sees(i, viewer, *slot)) {
                 shown.insert(slot);
             }
         }
@@ -89,14 +88,12 @@ fn explain_part(
     view: &PartView,
     viewer: u32,
     slot: u32,
-    world: &World,
     lens: &dyn Lens,
 ) -> PartAnswer {
     let common = part.common(view, slot);
-    let mut bits = Bits::default();
-    bits.grow(world.slot_count());
-    part.show(view, &mut bits);
-    let shows = bits.contains(slot) && (!part.narrows || lens.sees(index, viewer, slot));
+    let mut shown = Vec::new();
+    part.show(view, &mut shown);
+    let shows = shown.contains(&slot) && (!part.narrows || lens.sees(index, viewer, slot));
     PartAnswer {
         common: common.iter().map(|number| part.table.name(*number)).collect(),
         distance: part.distance2(view, slot).map(f64::sqrt),

@@ -2,7 +2,7 @@
 
 use super::keys::{Cell, CellKey, EVERYWHERE, Key, KeyTable, Keys};
 use crate::limits;
-use crate::store::bits::{Bits, SlotSet};
+use crate::store::bits::SlotSet;
 use crate::tick::Tick;
 
 /// What a part of an interest is, apart from the game's own code.
@@ -224,35 +224,26 @@ impl Part {
         self.table.subscribe(viewer, &mut view.keys, &[]);
     }
 
-    /// Adds to `shown` what this part shows a viewer now, given what it showed at the last update. Returns how
-    /// many it looked at: no fewer than it shows.
-    pub fn show(&self, view: &PartView, shown: &mut Bits) -> usize {
-        let looked_at = view.keys.iter().map(|number| self.table.cell(*number).members.len()).sum();
-        match self.shape {
-            Shape::Keys => {
-                for number in &view.keys {
-                    for slot in &self.table.cell(*number).members {
-                        shown.insert(*slot);
-                    }
-                }
+    /// Appends the slots that this part shows a viewer now, given what it showed at the last update. One with
+    /// several keys in common may stand there several times.
+    pub fn show(&self, view: &PartView, slots: &mut Vec<u32>) {
+        let Shape::Grid { cell, axes, reach, .. } = self.shape else {
+            for number in &view.keys {
+                slots.extend_from_slice(&self.table.cell(*number).members);
             }
-            Shape::Grid { cell, axes, reach, .. } => {
-                for slot in &self.table.cell(EVERYWHERE).members {
-                    shown.insert(*slot);
-                }
-                let Some(point) = view.point else { return looked_at };
-                for number in &view.keys {
-                    let of = self.table.cell(*number);
-                    let Some(at) = of.at.filter(|_| !of.members.is_empty()) else { continue };
-                    let cut = match reach {
-                        Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
-                        Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
-                    };
-                    show_cell(point, of, cut, view, shown);
-                }
-            }
+            return;
+        };
+        slots.extend_from_slice(&self.table.cell(EVERYWHERE).members);
+        let Some(point) = view.point else { return };
+        for number in &view.keys {
+            let of = self.table.cell(*number);
+            let Some(at) = of.at.filter(|_| !of.members.is_empty()) else { continue };
+            let cut = match reach {
+                Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
+                Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
+            };
+            show_cell(point, of, cut, view, slots);
         }
-        looked_at
     }
 
     /// The squared distance between a viewer and a slot that this grid placed.
@@ -268,23 +259,28 @@ impl Part {
     }
 }
 
-/// Adds what a viewer at `point` sees of a cell.
-fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, shown: &mut Bits) {
+/// Appends what a viewer at `point` sees of a cell.
+fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mut Vec<u32>) {
     match cut {
         Cut::Outside => {}
-        Cut::Whole => cell.members.iter().for_each(|slot| shown.insert_if(*slot, true)),
-        Cut::Remembered => {
-            cell.members.iter().for_each(|slot| shown.insert_if(*slot, view.shown.contains(*slot)));
-        }
+        Cut::Whole => slots.extend_from_slice(&cell.members),
+        Cut::Remembered => slots.extend(cell.members.iter().filter(|slot| view.shown.contains(**slot))),
         Cut::Exact(r2, release2) if r2 == release2 => {
+            // Which members are near is a coin's throw, so each is written, and counted without a branch.
+            let mut end = slots.len();
+            slots.resize(end + cell.members.len(), 0);
             for (slot, at) in cell.members.iter().zip(&cell.points) {
-                shown.insert_if(*slot, distance2(point, *at) <= r2);
+                slots[end] = *slot;
+                end += usize::from(distance2(point, *at) <= r2);
             }
+            slots.truncate(end);
         }
         Cut::Exact(r2, release2) => {
             for (slot, at) in cell.members.iter().zip(&cell.points) {
                 let d2 = distance2(point, *at);
-                shown.insert_if(*slot, d2 <= r2 || (d2 <= release2 && view.shown.contains(*slot)));
+                if d2 <= r2 || (d2 <= release2 && view.shown.contains(*slot)) {
+                    slots.push(*slot);
+                }
             }
         }
     }

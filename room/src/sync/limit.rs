@@ -32,7 +32,8 @@ pub fn order(a: f64, b: f64) -> Ordering {
 }
 
 /// Takes out of `shown`, which holds no more than `at_most`, what the limit or the library's bound leaves out.
-/// `always` holds what is never left
+/// Returns whether it may have
+/// left something out. `always` holds what is never left
 /// out: the room's state and the player's own, besides what the player owns.
 pub fn cut(
     index: u32,
@@ -42,7 +43,7 @@ pub fn cut(
     (shown, at_most): (&mut Bits, usize),
     always: &Bits,
     ranking: &mut Ranking,
-) {
+) -> bool {
     let ranked = &mut ranking.ranked;
     if let Some(most) = sealed.limit.most {
         rank(index, viewer, sealed, world, shown, always, ranked);
@@ -55,7 +56,7 @@ pub fn cut(
         }
     }
     if at_most <= limits::VIEW {
-        return;
+        return sealed.limit.most.is_some();
     }
     let count = shown.len();
     if count > limits::VIEW {
@@ -75,6 +76,7 @@ pub fn cut(
             over -= usize::from(shown.remove(*slot));
         }
     }
+    true
 }
 
 fn candidates<'a>(

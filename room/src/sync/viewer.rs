@@ -58,7 +58,9 @@ pub struct Viewer {
 /// Buffers that one connection after another uses.
 #[derive(Default)]
 pub struct Scratch {
+    candidates: Vec<u32>,
     shown: Bits,
+    /// What one part shows, then what was in the view.
     part: Bits,
     always: Bits,
     remembered: Vec<SlotSet>,
@@ -211,78 +213,85 @@ impl Viewer {
         }
     }
 
-    /// What the interest shows now, into `scratch.shown`.
+    /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
     fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        let Scratch { shown, part: one, always, remembered, ranking, .. } = scratch;
+        let Scratch { candidates, shown, part: one, always, remembered, ranking, .. } = scratch;
         for bits in [&mut *shown, &mut *one, &mut *always] {
             bits.clear();
             bits.grow(world.slot_count());
         }
+        candidates.clear();
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
-        let mut most = 0;
         for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
+            let start = candidates.len();
+            part.show(view, candidates);
             if i == 0 {
                 // The room's state and the player's own.
-                part.show(view, always);
-                most += part.show(view, shown);
+                candidates.iter().for_each(|slot| {
+                    always.insert(*slot);
+                });
             } else if part.narrows || part.remembers() {
-                most += part.show(view, one);
-                let kept = &mut remembered[i];
-                kept.clear();
-                for (word, bits) in one.words() {
-                    let mut kept_bits = bits;
-                    if part.narrows {
-                        for bit in Ones(bits) {
-                            if !sealed.lens.sees(i, index, word * 64 + bit) {
-                                kept_bits &= !(1 << bit);
-                            }
-                        }
+                for slot in candidates.drain(start..) {
+                    if one.insert(slot) && part.narrows && !sealed.lens.sees(i, index, slot) {
+                        one.remove(slot);
                     }
-                    kept.push_word(word, kept_bits);
                 }
-                shown.union(kept);
+                remembered[i].assign_bits(one);
+                candidates.extend(one.iter());
                 one.clear();
-            } else {
-                most += part.show(view, shown);
             }
         }
-        limit::cut(index, self, sealed, world, (shown, most), always, ranking);
+        // Once each, in order of the parts' cells: what stands near each other has its records near each other.
+        let mut end = 0;
+        for at in 0..candidates.len() {
+            let slot = candidates[at];
+            candidates[end] = slot;
+            end += usize::from(shown.insert(slot));
+        }
+        candidates.truncate(end);
+        if limit::cut(index, self, sealed, world, (shown, end), always, ranking) {
+            candidates.retain(|slot| shown.contains(*slot));
+        }
     }
 
     /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
     /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
     /// bytes of all of it and an estimate of the bytes on the wire.
     fn compare(&self, scratch: &mut Scratch, press: &Press<'_>, looked: bool) -> (usize, usize) {
-        let Scratch { shown, next, leaves, enters, records, .. } = scratch;
+        let Scratch { candidates, shown, part: was, next, leaves, enters, records, .. } = scratch;
         leaves.clear();
         leaves.extend_from_slice(&self.owed);
         enters.clear();
         records.resize_with(press.records.groups(), RecordBuffer::default);
         records.iter_mut().for_each(RecordBuffer::clear);
         let changed = press.records.changed();
-        let mut word_by_word = |word: u32, old: u64, new: u64| {
-            if old != new {
-                for bit in Ones(old & !new) {
-                    let slot = word * 64 + bit;
-                    if self.knows(slot) {
-                        leaves.push(press.world.info(slot).id);
-                    }
-                }
-                enters.extend(Ones(new & !old).map(|bit| word * 64 + bit));
-            }
-            for bit in Ones(old & new & changed.word(word)) {
-                let at = press.records.at(word * 64 + bit);
-                records[at.group as usize].push(press.records, at);
-            }
+        let mut stays = |slot: u32| {
+            let at = press.records.at(slot);
+            records[at.group as usize].push(press.records, at);
         };
         if looked {
-            next.clear();
-            bits::compare(&self.view, shown.words(), |word, old, new| {
-                next.push_word(word, new);
-                word_by_word(word, old, new);
-            });
+            // One by one, and not word by word: of few members among many slots, most words hold none or one,
+            // and which is a coin's throw.
+            was.clear();
+            was.union(&self.view);
+            for slot in candidates.iter().copied() {
+                if !was.contains(slot) {
+                    enters.push(slot);
+                } else if changed.contains(slot) {
+                    stays(slot);
+                }
+            }
+            enters.sort_unstable();
+            for (word, bits) in self.view.words() {
+                let gone = Ones(bits & !shown.word(*word)).map(|bit| word * 64 + bit);
+                leaves.extend(gone.filter(|slot| self.knows(*slot)).map(|slot| press.world.info(slot).id));
+            }
+            was.clear();
+            next.assign_bits(shown);
         } else {
-            next.words().iter().for_each(|(word, bits)| word_by_word(*word, *bits, *bits));
+            for (word, bits) in next.words() {
+                Ones(bits & changed.word(*word)).for_each(|bit| stays(word * 64 + bit));
+            }
         }
         let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
         let mut wire = plain;
