@@ -230,8 +230,8 @@ impl Machine {
 
     /// What happened, oldest first; each event is handed out once. The oldest go where a game leaves more than
     /// 4,096 unread.
-    pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
-        self.events.drain(..)
+    pub fn events(&mut self) -> impl Iterator<Item = Event> + use<> {
+        std::mem::take(&mut self.events).into_iter()
     }
 
     /// Sends the game on the server a message, which its `on_event` gets.

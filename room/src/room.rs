@@ -18,6 +18,7 @@ pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
 pub use outgoing::SendError;
 
 use crate::entity::{Entity, EntityId, Id, PlayerId, Visible};
+use crate::schema::Role;
 use crate::sync::Views;
 use crate::sync::update::Stats;
 pub use crate::sync::world::CreateError;
@@ -210,22 +211,39 @@ impl<G: Game> Room<G> {
     }
 
     /// A player's private state; `None` where the player has none.
+    ///
+    /// # Panics
+    /// If the schema's private kind is not `K`.
     #[must_use]
     pub fn private<K: Visible>(&self, player: PlayerId) -> Option<&K> {
+        self.check_private::<K>();
         self.world.at(self.world.private(player)?)
     }
 
     /// A player's private state, to write.
+    ///
+    /// # Panics
+    /// If the schema's private kind is not `K`.
     pub fn private_mut<K: Visible>(&mut self, player: PlayerId) -> Option<K::Writer<'_>> {
+        self.check_private::<K>();
         let slot = self.world.private(player)?;
         self.world.at_mut::<K>(slot)
     }
 
-    /// A player's private state, to write, created from its default where there is none yet. `None` where the
-    /// schema's private kind is not `K`.
-    pub fn create_private<K: Visible>(&mut self, player: PlayerId) -> Option<K::Writer<'_>> {
-        let slot = self.world.ensure_private(player)?;
-        self.world.at_mut::<K>(slot)
+    /// A player's private state, to write, created from its default where there is none yet.
+    ///
+    /// # Panics
+    /// If the schema's private kind is not `K`.
+    pub fn create_private<K: Visible>(&mut self, player: PlayerId) -> K::Writer<'_> {
+        self.check_private::<K>();
+        let slot = self.world.ensure_private(player);
+        slot.and_then(|slot| self.world.at_mut::<K>(slot)).expect("the schema has the kind")
+    }
+
+    fn check_private<K: Visible>(&self) {
+        let kinds = self.world.schema().entries();
+        let listed = kinds.iter().any(|entry| entry.role == Role::Private && entry.kind.name == K::KIND.name);
+        assert!(listed, "the schema's private kind is not {}: add `.private::<…>()` to it", K::KIND.name);
     }
 
     /// Players who have private state, in order.

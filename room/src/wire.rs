@@ -47,7 +47,7 @@ pub enum DecodeError {
     #[error("JSON does not fit its type")]
     Json,
     /// A game's payload that is not MessagePack within the limits, or does not fit its type.
-    #[error("a payload does not decode")]
+    #[error("an event does not decode as the type that the other side takes")]
     Payload,
     /// A compressed section that does not inflate to exactly what it declares.
     #[error("a compressed section does not inflate to its declared length")]

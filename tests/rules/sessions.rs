@@ -202,7 +202,7 @@ fn a_second_hello_gets_4002_and_garbage_4000_and_others_play_on() {
         link.send_bytes(conn, &bytes);
         link.tick();
         assert_eq!(close_code(&link, conn), Some(expected), "{bytes:?}");
-        assert_eq!(link.heard(), [Heard::Left(player, LeaveReason::Kicked)], "{bytes:?}");
+        assert_eq!(link.heard(), [Heard::Left(player, LeaveReason::Misbehaved)], "{bytes:?}");
         assert!(link.client(other).is_joined());
     }
 }

@@ -224,7 +224,9 @@ impl Client {
 
     /// What happened, oldest first; each event is handed out once. Of events that are not read the last 4,096 are
     /// kept.
-    pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
+    ///
+    /// The client can be read in the loop over them: what an event speaks of is there already.
+    pub fn events(&mut self) -> impl Iterator<Item = Event> + use<> {
         self.machine.events()
     }
 

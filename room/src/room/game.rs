@@ -89,6 +89,9 @@ pub enum LeaveReason {
     Left,
     /// Her connection ended.
     Dropped,
-    /// The room kicked her, or closed her connection for what it sent.
+    /// The room kicked her.
     Kicked,
+    /// Her connection was closed for what it sent: a message that does not decode, an event that is not the
+    /// game's, a second hello, or too much.
+    Misbehaved,
 }

@@ -25,6 +25,18 @@ pub enum Log {
         /// How.
         why: &'static str,
     },
+    /// A connection was closed for what it sent.
+    #[error("player {player} was closed with {code} for what she sent: {reason}; events are of type {event}")]
+    BadMessage {
+        /// The player.
+        player: PlayerId,
+        /// The close code.
+        code: u16,
+        /// What was wrong.
+        reason: String,
+        /// The type that the game takes events of.
+        event: &'static str,
+    },
     /// A client is of another build than the room.
     #[error("player {player} plays build {client}, the room is build {room}")]
     BuildMismatch {
@@ -114,6 +126,7 @@ impl Log {
         match self {
             Log::Join { .. } => "join",
             Log::Leave { .. } => "leave",
+            Log::BadMessage { .. } => "bad_message",
             Log::BuildMismatch { .. } => "build_mismatch",
             Log::HookPanicked { .. } | Log::InterestPanicked { .. } => "hook_panicked",
             Log::SubscriptionCap { .. } | Log::KeyCap { .. } => "key_cap",

@@ -300,8 +300,12 @@ impl<G: Game> Runtime<G> {
             Ok(None) => return,
             Err(refused) => refused,
         };
+        if let Some(player) = self.room.connection(conn).map(Connection::player) {
+            let event = std::any::type_name::<G::Event>();
+            self.logs.push_back(Log::BadMessage { player, code, reason: reason.clone(), event });
+        }
         self.out.close(conn, code, reason);
-        self.inbox.close(conn, LeaveReason::Kicked);
+        self.inbox.close(conn, LeaveReason::Misbehaved);
     }
 
     /// A socket ended. The player leaves at the next tick, behind what she sent before.
@@ -439,6 +443,7 @@ impl<G: Game> Runtime<G> {
             LeaveReason::Left => "left",
             LeaveReason::Dropped => "connection ended",
             LeaveReason::Kicked => "kicked",
+            LeaveReason::Misbehaved => "closed for what was sent",
         };
         self.logs.push_back(Log::Leave { player: gone.player, why });
     }
