@@ -23,6 +23,7 @@ pub(crate) struct Request {
     address: String,
     path: String,
     headers: Vec<(String, String)>,
+    behind: Vec<u8>,
 }
 
 impl Request {
@@ -30,9 +31,10 @@ impl Request {
     pub(crate) fn new(url: &str) -> Request {
         let rest = url.strip_prefix("ws://").expect("a ws:// URL");
         let (address, path) = rest.split_once('/').expect("a path");
-        let request = Request { address: address.to_owned(), path: format!("/{path}"), headers: Vec::new() };
+        let (address, path) = (address.to_owned(), format!("/{path}"));
+        let request = Request { address: address.clone(), path, headers: Vec::new(), behind: Vec::new() };
         request
-            .with("Host", address)
+            .with("Host", &address)
             .with("Connection", "Upgrade")
             .with("Upgrade", "websocket")
             .with("Sec-WebSocket-Version", "13")
@@ -44,6 +46,18 @@ impl Request {
     pub(crate) fn with(mut self, name: &str, value: &str) -> Request {
         self = self.without(name);
         self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets a header once more.
+    pub(crate) fn and(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Bytes that go out with the request.
+    pub(crate) fn followed_by(mut self, bytes: &[u8]) -> Request {
+        self.behind.extend(bytes);
         self
     }
 
@@ -60,7 +74,8 @@ impl Request {
             text += &format!("{name}: {value}\r\n");
         }
         text += "\r\n";
-        stream.write_all(text.as_bytes()).await.expect("the request is taken");
+        let bytes = [text.as_bytes(), &self.behind].concat();
+        stream.write_all(&bytes).await.expect("the request is taken");
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await.expect("an answer"));
