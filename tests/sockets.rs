@@ -3,6 +3,8 @@
 mod common;
 #[path = "sockets/crowds.rs"]
 mod crowds;
+#[path = "sockets/faults.rs"]
+mod faults;
 #[path = "sockets/frames.rs"]
 mod frames;
 #[path = "sockets/http.rs"]

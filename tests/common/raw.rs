@@ -20,6 +20,7 @@ pub(crate) const PONG: u8 = 10;
 
 /// An upgrade request; change it, then open it.
 pub(crate) struct Request {
+    method: &'static str,
     address: String,
     path: String,
     headers: Vec<(String, String)>,
@@ -32,7 +33,13 @@ impl Request {
         let rest = url.strip_prefix("ws://").expect("a ws:// URL");
         let (address, path) = rest.split_once('/').expect("a path");
         let (address, path) = (address.to_owned(), format!("/{path}"));
-        let request = Request { address: address.clone(), path, headers: Vec::new(), behind: Vec::new() };
+        let request = Request {
+            method: "GET",
+            address: address.clone(),
+            path,
+            headers: Vec::new(),
+            behind: Vec::new(),
+        };
         request
             .with("Host", &address)
             .with("Connection", "Upgrade")
@@ -46,6 +53,11 @@ impl Request {
     pub(crate) fn with(mut self, name: &str, value: &str) -> Request {
         self = self.without(name);
         self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn method(mut self, method: &'static str) -> Request {
+        self.method = method;
         self
     }
 
@@ -69,7 +81,7 @@ impl Request {
     /// Sends it: a socket, or the HTTP status that refused one.
     pub(crate) async fn open(self) -> Result<Raw, u16> {
         let mut stream = TcpStream::connect(&self.address).await.expect("the server listens");
-        let mut text = format!("GET {} HTTP/1.1\r\n", self.path);
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
             text += &format!("{name}: {value}\r\n");
         }

@@ -126,6 +126,8 @@ async fn an_upgrade_to_something_else_is_400() {
     ] {
         assert_eq!(request.open().await.err(), Some(400));
     }
+    assert_eq!(Request::new(&beside.url).method("HEAD").open().await.err(), Some(400));
+    assert_eq!(Request::new(&beside.url).method("POST").open().await.err(), Some(405));
     assert_eq!(Request::new(&beside.url).with("Upgrade", "WebSocket").open().await.err(), None);
     assert_eq!(Request::new(&beside.url).with("Connection", "keep-alive, Upgrade").open().await.err(), None);
     beside.unchanged().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -154,6 +154,7 @@ async fn join<G: Game>(
     State(shared): State<Arc<Shared<G>>>,
     Extension(visitor): Extension<Visitor>,
     Path(room): Path<String>,
+    method: Method,
     headers: HeaderMap,
     upgrade: Result<IncomingUpgrade, StatusCode>,
 ) -> Response {
@@ -166,7 +167,9 @@ async fn join<G: Game>(
     if !lists(&headers, header::SEC_WEBSOCKET_PROTOCOL, |offer| offer == SUBPROTOCOL) {
         return refuse(StatusCode::BAD_REQUEST, "connect with a WebSocket of the subprotocol `room.v1`");
     }
-    let asked = lists(&headers, header::UPGRADE, |to| to.eq_ignore_ascii_case("websocket"))
+    // A route for GET answers HEAD as well.
+    let asked = method == Method::GET
+        && lists(&headers, header::UPGRADE, |to| to.eq_ignore_ascii_case("websocket"))
         && lists(&headers, header::CONNECTION, |option| option.eq_ignore_ascii_case("upgrade"));
     let upgrade = upgrade.ok().filter(|_| asked).and_then(|upgrade| upgrade.upgrade().ok());
     let Some((mut response, upgraded)) = upgrade else {
