@@ -40,7 +40,7 @@ async fn two_hundred_half_open_sockets_keep_nobody_out() {
 
 #[tokio::test]
 async fn an_account_that_joins_twice_at_once_plays_once() {
-    let guarded = server().authenticate(|_| async { Ok(Identity::account("ada")) });
+    let guarded = server().max_players(1).authenticate(|_| async { Ok(Identity::account("ada")) });
     let beside = Beside::new(guarded).await;
     let mut raws = Vec::new();
     for _ in 0..12 {

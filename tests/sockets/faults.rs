@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use room::prelude::*;
+use room::runtime::Identity;
 use room::server::Server;
 use room::wire::message::ClientMessage;
 use room_client::connect;
@@ -116,6 +117,39 @@ async fn whatever_hook_panics_costs_its_room_alone() {
         safe.update(Instant::now());
         sleep(Duration::from_millis(10)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_on_the_way_into_a_room_that_fails_hears_4012() {
+    let server = brittle().max_players(40).start().await.expect("a server");
+    for room in ["make", "create"].repeat(3) {
+        let url = server.url(room);
+        let mut clients = Vec::new();
+        for _ in 0..40 {
+            let mut raw = Raw::open(&url).await;
+            clients.push(tokio::spawn(async move {
+                raw.send(&hello_message(hello(&Brittle::schema()))).await;
+                raw.closed().await.0
+            }));
+        }
+        for client in clients {
+            assert_eq!(client.await.expect("closed"), 4012);
+        }
+    }
+    assert!(server.rooms().is_empty());
+}
+
+#[tokio::test]
+async fn an_authenticate_hook_that_panics_before_it_waits_costs_its_client_alone() {
+    let guarded = server().authenticate(|request| {
+        assert!(request.name != "Mallory", "the hook fails");
+        async { Ok(Identity::guest()) }
+    });
+    let mut beside = Beside::new(guarded).await;
+    let mut raw = Raw::open(&beside.url).await;
+    raw.send(&hello_message(hello(&Stage::schema()))).await;
+    assert_eq!(raw.closed().await.0, 4500);
+    beside.unchanged().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

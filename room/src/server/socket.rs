@@ -65,7 +65,8 @@ pub(super) async fn serve<G, R, W>(
     // Held until the socket has ended: a server that stops waits for the last close frame to be written.
     let _running = visitor.stop.clone();
     let outbox = Arc::new(Outbox::default());
-    let writer = tokio::spawn(outbox.clone().write(write));
+    // Goes with this task, however it ends: a socket whose reader is gone is closed.
+    let writer = Abort(tokio::spawn(outbox.clone().write(write)));
     let stop = {
         let mut frames = Frames::new(&mut read);
         let Err(stop) = converse(&shared, &room, visitor, &mut frames, &outbox).await;
@@ -315,15 +316,12 @@ fn fault(error: WebSocketError) -> Stop {
 
 /// Ends a socket. After a close frame its input is read and dropped for a moment: a socket closed with input
 /// unread is reset, and the code would be lost with it.
-async fn finish<R: AsyncRead + Unpin>(outbox: &Outbox, mut writer: JoinHandle<()>, mut read: R) {
+async fn finish<R: AsyncRead + Unpin>(outbox: &Outbox, mut writer: Abort<()>, mut read: R) {
     if outbox.end() == Some(End::Closing) {
         let deadline = Instant::now() + Duration::from_secs(limits::CLOSE_SECONDS);
         let _ = timeout_at(deadline, discard(&mut read)).await;
-        if timeout_at(deadline, &mut writer).await.is_ok() {
-            return;
-        }
+        let _ = timeout_at(deadline, &mut writer.0).await;
     }
-    writer.abort();
 }
 
 async fn discard<R: AsyncRead + Unpin>(read: &mut R) {
