@@ -1,6 +1,12 @@
 //! Over real sockets: each mistake of a client gets its code, and changes nothing for who plays beside it.
 
 mod common;
+#[path = "sockets/crowds.rs"]
+mod crowds;
+#[path = "sockets/faults.rs"]
+mod faults;
+#[path = "sockets/frames.rs"]
+mod frames;
 #[path = "sockets/http.rs"]
 mod http;
 

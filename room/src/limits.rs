@@ -51,7 +51,8 @@ pub const ROOM_MESSAGE: usize = 64 * KIB;
 pub const PAYLOAD_DEPTH: usize = 32;
 /// The most values in a game's message.
 pub const PAYLOAD_VALUES: usize = 8192;
-/// The most bytes of a client's events that wait for one tick; past it the client is closed with 4008.
+/// The most bytes of a client's events that wait for one tick, each with [`MESSAGE_COST`]; past it the client is
+/// closed with 4008.
 pub const INBOX: usize = 256 * KIB;
 /// The most bytes of a close frame's reason.
 pub const CLOSE_REASON: usize = 123;
@@ -82,7 +83,7 @@ pub const SOCKET_BUFFER: usize = 64 * KIB;
 /// Bytes of messages that a socket hands to its room before the next tick, at the most; then it is not read
 /// until the tick. More than [`INBOX`], so that a flood of events is closed and not only slowed.
 pub const HANDED_OVER: usize = 2 * INBOX;
-/// What each message counts there besides its own bytes.
+/// What each message counts there and in [`INBOX`] besides its own bytes.
 pub const MESSAGE_COST: usize = 64;
 /// Messages of all connections that wait for a room.
 pub const ROOM_QUEUE: usize = 1024;

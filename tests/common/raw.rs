@@ -20,9 +20,11 @@ pub(crate) const PONG: u8 = 10;
 
 /// An upgrade request; change it, then open it.
 pub(crate) struct Request {
+    method: &'static str,
     address: String,
     path: String,
     headers: Vec<(String, String)>,
+    behind: Vec<u8>,
 }
 
 impl Request {
@@ -30,9 +32,16 @@ impl Request {
     pub(crate) fn new(url: &str) -> Request {
         let rest = url.strip_prefix("ws://").expect("a ws:// URL");
         let (address, path) = rest.split_once('/').expect("a path");
-        let request = Request { address: address.to_owned(), path: format!("/{path}"), headers: Vec::new() };
+        let (address, path) = (address.to_owned(), format!("/{path}"));
+        let request = Request {
+            method: "GET",
+            address: address.clone(),
+            path,
+            headers: Vec::new(),
+            behind: Vec::new(),
+        };
         request
-            .with("Host", address)
+            .with("Host", &address)
             .with("Connection", "Upgrade")
             .with("Upgrade", "websocket")
             .with("Sec-WebSocket-Version", "13")
@@ -47,6 +56,23 @@ impl Request {
         self
     }
 
+    pub(crate) fn method(mut self, method: &'static str) -> Request {
+        self.method = method;
+        self
+    }
+
+    /// Sets a header once more.
+    pub(crate) fn and(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Bytes that go out with the request.
+    pub(crate) fn followed_by(mut self, bytes: &[u8]) -> Request {
+        self.behind.extend(bytes);
+        self
+    }
+
     pub(crate) fn without(mut self, name: &str) -> Request {
         self.headers.retain(|(other, _)| other != name);
         self
@@ -55,12 +81,13 @@ impl Request {
     /// Sends it: a socket, or the HTTP status that refused one.
     pub(crate) async fn open(self) -> Result<Raw, u16> {
         let mut stream = TcpStream::connect(&self.address).await.expect("the server listens");
-        let mut text = format!("GET {} HTTP/1.1\r\n", self.path);
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
             text += &format!("{name}: {value}\r\n");
         }
         text += "\r\n";
-        stream.write_all(text.as_bytes()).await.expect("the request is taken");
+        let bytes = [text.as_bytes(), &self.behind].concat();
+        stream.write_all(&bytes).await.expect("the request is taken");
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await.expect("an answer"));

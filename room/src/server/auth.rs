@@ -100,7 +100,12 @@ impl Hook {
         F: Fn(AuthRequest) -> A + Send + Sync + 'static,
         A: Future<Output = Result<Identity, Denied>> + Send + 'static,
     {
-        Hook(Arc::new(move |request| Box::pin(hook(request))))
+        let hook = Arc::new(hook);
+        Hook(Arc::new(move |request| {
+            let hook = hook.clone();
+            // Called within the future, so that it panics, where it does, in the task made for that.
+            Box::pin(async move { hook(request).await })
+        }))
     }
 
     pub(super) fn ask(&self, request: AuthRequest) -> Answer {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -129,7 +129,12 @@ async fn guard<G: Game>(State(shared): State<Arc<Shared<G>>>, request: Request, 
 }
 
 fn allowed(access: &Access, headers: &HeaderMap) -> Result<(), &'static str> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    // One that is said twice counts as none: what stands in front of the server may have read the other.
+    let text = |name| {
+        let mut values = headers.get_all(name).iter();
+        let first = values.next()?;
+        Some(if values.next().is_some() { "" } else { first.to_str().unwrap_or_default() })
+    };
     let host = text(header::HOST).unwrap_or_default();
     if !access.host(host) {
         tracing::info!(kind = "denied", host, "a request for a host that is not on the list");
@@ -149,20 +154,25 @@ async fn join<G: Game>(
     State(shared): State<Arc<Shared<G>>>,
     Extension(visitor): Extension<Visitor>,
     Path(room): Path<String>,
+    method: Method,
     headers: HeaderMap,
     upgrade: Result<IncomingUpgrade, StatusCode>,
 ) -> Response {
     if !access::room_name(&room) {
         return refuse(
             StatusCode::NOT_FOUND,
-            "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`",
+            "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`, but not `.` or `..`",
         );
     }
-    if !offers_subprotocol(&headers) {
+    if !lists(&headers, header::SEC_WEBSOCKET_PROTOCOL, |offer| offer == SUBPROTOCOL) {
         return refuse(StatusCode::BAD_REQUEST, "connect with a WebSocket of the subprotocol `room.v1`");
     }
-    let Ok((mut response, upgraded)) = upgrade.map_err(|_| ()).and_then(|u| u.upgrade().map_err(|_| ()))
-    else {
+    // A route for GET answers HEAD as well.
+    let asked = method == Method::GET
+        && lists(&headers, header::UPGRADE, |to| to.eq_ignore_ascii_case("websocket"))
+        && lists(&headers, header::CONNECTION, |option| option.eq_ignore_ascii_case("upgrade"));
+    let upgrade = upgrade.ok().filter(|_| asked).and_then(|upgrade| upgrade.upgrade().ok());
+    let Some((mut response, upgraded)) = upgrade else {
         return refuse(StatusCode::BAD_REQUEST, "this is no WebSocket upgrade of version 13");
     };
     response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
@@ -184,10 +194,10 @@ async fn serve<G: Game>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, 
     socket::serve(shared, room, visitor, read, write).await;
 }
 
-fn offers_subprotocol(headers: &HeaderMap) -> bool {
-    let offers =
-        headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
-    offers.flat_map(|list| list.split(',')).any(|offer| offer.trim() == SUBPROTOCOL)
+/// Whether one of the items that a header lists is as wanted.
+fn lists(headers: &HeaderMap, name: HeaderName, wanted: impl Fn(&str) -> bool) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|list| list.split(',')).any(|item| wanted(item.trim()))
 }
 
 fn refuse(status: StatusCode, message: &'static str) -> Response {

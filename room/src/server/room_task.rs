@@ -92,7 +92,7 @@ pub(super) async fn run<G: Game>(
         Err(message) => {
             tracing::error!(kind = "failed", room = place.name, "the room could not be created: {message}");
             place.leave();
-            return refuse(&mut commands, code::FAILED, NOT_SAVED);
+            return refuse(&mut commands, code::FAILED, NOT_SAVED).await;
         }
     };
     let mut task = RoomTask {
@@ -110,7 +110,7 @@ pub(super) async fn run<G: Game>(
     task.drain();
     tracing::info!(kind = "created", room = task.place.name, "room created");
     let outcome = task.run(&mut stop).await;
-    task.end(outcome);
+    task.end(outcome).await;
 }
 
 /// Makes the game and its runtime on a thread where taking long disturbs nobody.
@@ -299,7 +299,7 @@ impl<G: Game> RoomTask<G> {
         now.saturating_sub(since) >= self.place.registry.sleep && self.place.leave_if_unwanted()
     }
 
-    fn end(mut self, outcome: Outcome) {
+    async fn end(mut self, outcome: Outcome) {
         let room = &self.place.name;
         let (code, reason) = match &outcome {
             Outcome::Stopped => {
@@ -319,7 +319,7 @@ impl<G: Game> RoomTask<G> {
         for link in self.links.values() {
             link.outbox.close(code, reason);
         }
-        refuse(&mut self.commands, code, reason);
+        refuse(&mut self.commands, code, reason).await;
     }
 
     fn now(&self) -> Duration {
@@ -331,9 +331,10 @@ impl<G: Game> RoomTask<G> {
 pub(super) const GOING_AWAY: &str = "the server is going away";
 
 /// Takes no more commands, and closes the sockets of those who were on their way in.
-fn refuse<G: Game>(commands: &mut mpsc::Receiver<Command<G>>, code: u16, reason: &str) {
+async fn refuse<G: Game>(commands: &mut mpsc::Receiver<Command<G>>, code: u16, reason: &str) {
     commands.close();
-    while let Ok(command) = commands.try_recv() {
+    // Waits for who is being handed over just now, who would hear from nobody else.
+    while let Some(command) = commands.recv().await {
         if let Command::Open(open) = command {
             open.outbox.close(code, reason);
         }

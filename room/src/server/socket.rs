@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fastwebsockets::{OpCode, Role, WebSocketError, WebSocketRead};
+use fastwebsockets::{Frame, OpCode, Role, WebSocketError, WebSocketRead};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -62,8 +62,11 @@ pub(super) async fn serve<G, R, W>(
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    // Held until the socket has ended: a server that stops waits for the last close frame to be written.
+    let _running = visitor.stop.clone();
     let outbox = Arc::new(Outbox::default());
-    let writer = tokio::spawn(outbox.clone().write(write));
+    // Goes with this task, however it ends: a socket whose reader is gone is closed.
+    let writer = Abort(tokio::spawn(outbox.clone().write(write)));
     let stop = {
         let mut frames = Frames::new(&mut read);
         let Err(stop) = converse(&shared, &room, visitor, &mut frames, &outbox).await;
@@ -118,7 +121,6 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
     let link = enter(shared, room, &stop, conn, Join { hello, identity }, outbox, &inbox).await?;
     // In the room, it is the seats that are limited.
     drop(pass);
-    drop(stop);
     let Err(stop) = listen(conn, &link, frames, outbox, &inbox).await;
     let broken = matches!(stop, Stop::Broken) || outbox.end() == Some(End::Broken);
     let how = if broken { Closed::Broken } else { Closed::WithFrame };
@@ -247,7 +249,9 @@ impl<S: AsyncRead + Unpin> Frames<S> {
     async fn next(&mut self, outbox: &Outbox) -> Result<Vec<u8>, Stop> {
         loop {
             // Both answers that the library would send are sent by the outbox.
-            let frame = self.0.read_frame(&mut |_| async { Ok::<_, Infallible>(()) }).await.map_err(fault)?;
+            let mut frame =
+                self.0.read_frame(&mut |_| async { Ok::<_, Infallible>(()) }).await.map_err(fault)?;
+            check(&mut frame)?;
             match frame.opcode {
                 OpCode::Binary if frame.fin => return Ok(frame.payload.into()),
                 OpCode::Text if frame.fin => {
@@ -266,6 +270,24 @@ impl<S: AsyncRead + Unpin> Frames<S> {
         }
     }
 }
+
+/// Refuses what WebSocket forbids a client and the library lets pass.
+fn check(frame: &mut Frame<'_>) -> Result<(), Stop> {
+    // The library tells whether there was a mask by writing the frame's head.
+    let mut head = [0; 16];
+    frame.fmt_head(&mut head);
+    if head[1] & 0x80 == 0 {
+        return Err(Stop::close(code::BAD_MESSAGE, "a frame without a mask; clients mask every frame"));
+    }
+    let control = matches!(frame.opcode, OpCode::Close | OpCode::Ping | OpCode::Pong);
+    if control && frame.payload.len() > CONTROL {
+        return Err(Stop::close(code::BAD_MESSAGE, "a control frame of more than 125 bytes"));
+    }
+    Ok(())
+}
+
+/// The most bytes of a control frame.
+const CONTROL: usize = 125;
 
 /// The code that answers a close frame.
 fn answer(payload: &[u8]) -> u16 {
@@ -294,15 +316,12 @@ fn fault(error: WebSocketError) -> Stop {
 
 /// Ends a socket. After a close frame its input is read and dropped for a moment: a socket closed with input
 /// unread is reset, and the code would be lost with it.
-async fn finish<R: AsyncRead + Unpin>(outbox: &Outbox, mut writer: JoinHandle<()>, mut read: R) {
+async fn finish<R: AsyncRead + Unpin>(outbox: &Outbox, mut writer: Abort<()>, mut read: R) {
     if outbox.end() == Some(End::Closing) {
         let deadline = Instant::now() + Duration::from_secs(limits::CLOSE_SECONDS);
         let _ = timeout_at(deadline, discard(&mut read)).await;
-        if timeout_at(deadline, &mut writer).await.is_ok() {
-            return;
-        }
+        let _ = timeout_at(deadline, &mut writer.0).await;
     }
-    writer.abort();
 }
 
 async fn discard<R: AsyncRead + Unpin>(read: &mut R) {

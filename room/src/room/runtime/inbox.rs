@@ -25,7 +25,8 @@ struct Socket {
     joining: bool,
     /// It left or was closed: nothing more is taken from it.
     ended: bool,
-    /// Bytes of events that wait for the next tick.
+    /// Bytes of events that wait for the next tick, with what each counts besides: a hook runs for the smallest
+    /// too.
     waiting: usize,
 }
 
@@ -60,7 +61,7 @@ impl<G: Game> Inbox<G> {
             ClientMessage::Hello(Hello { .. }) => Err((code::SECOND_HELLO, String::from("a second hello"))),
             ClientMessage::Ack(tick) => Ok(Some(tick)),
             ClientMessage::Event(bytes) => {
-                socket.waiting += bytes.len();
+                socket.waiting += bytes.len() + limits::MESSAGE_COST;
                 if socket.waiting > limits::INBOX {
                     return Err((code::FLOOD, String::from("too many events wait for the room")));
                 }
