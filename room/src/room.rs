@@ -20,6 +20,7 @@ pub use outgoing::SendError;
 use crate::entity::{Entity, EntityId, Id, PlayerId, Visible};
 use crate::schema::Role;
 use crate::sync::Views;
+use crate::sync::explain::Explanation;
 use crate::sync::update::Stats;
 pub use crate::sync::world::CreateError;
 use crate::sync::world::World;
@@ -79,6 +80,7 @@ pub struct Room<G: Game> {
     tick: Tick,
     tick_rate: u32,
     send_every: u32,
+    interest: Visibility<G>,
     world: World,
     /// By the numbers of their views.
     connections: Vec<Option<Connection<G>>>,
@@ -91,11 +93,19 @@ pub struct Room<G: Game> {
 }
 
 impl<G: Game> Room<G> {
-    fn new(world: World, views: Views, tick_rate: u32, send_every: u32, seed: [u8; 32]) -> Self {
+    fn new(
+        interest: Visibility<G>,
+        world: World,
+        views: Views,
+        tick_rate: u32,
+        send_every: u32,
+        seed: [u8; 32],
+    ) -> Self {
         Room {
             tick: Tick::ZERO,
             tick_rate,
             send_every,
+            interest,
             world,
             connections: Vec::new(),
             by_id: BTreeMap::new(),
@@ -335,6 +345,16 @@ impl<G: Game> Room<G> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.views.as_ref().map(|views| *views.stats()).unwrap_or_default()
+    }
+
+    /// Why a connection sees an entity or does not, as of the last send: keys in common, the part that shows it,
+    /// the distance, the rank, what is held back. `game` is the room's game: `self` in a hook. `None` where there
+    /// is no such connection or entity.
+    #[must_use]
+    pub fn explain(&self, game: &G, conn: ConnectionId, id: impl Into<EntityId>) -> Option<Explanation> {
+        let slot = self.world.slot(id.into())?;
+        let lens = lens::RoomLens::new(game, self);
+        self.views.as_ref()?.explain(*self.by_id.get(&conn)?, slot, &self.world, &lens)
     }
 
     /// Whether a connection was sent an entity and holds it.

@@ -386,17 +386,17 @@ fn explain_says_which_part_shows_an_entity_and_why() {
     let conn = link.join();
     let (near, far) = (link.add(dot(3.0)), link.add(dot(30.0)));
     link.tick();
-    let answer = link.room.explain(conn, near).expect("both are there");
+    let answer = link.room.room().explain(link.room.game(), conn, near).expect("both are there");
     assert!(answer.sent && answer.member && answer.held.is_none());
     assert!(answer.parts[1].shows && !answer.parts[2].shows);
     assert_eq!(answer.parts[1].distance, Some(3.0));
-    let answer = link.room.explain(conn, far).expect("both are there");
+    let answer = link.room.room().explain(link.room.game(), conn, far).expect("both are there");
     assert!(!answer.sent && !answer.member && !answer.parts[1].shows && !answer.parts[2].shows);
     link.subscribe(conn, vec!["team".into()]);
     link.tick();
-    let answer = link.room.explain(conn, far).expect("both are there");
+    let answer = link.room.room().explain(link.room.game(), conn, far).expect("both are there");
     assert!(
         answer.sent && answer.parts[2].shows && answer.parts[2].common.iter().any(|key| key.contains("team"))
     );
-    assert_eq!(link.room.explain(ConnectionId(99), far), None);
+    assert_eq!(link.room.room().explain(link.room.game(), ConnectionId(99), far), None);
 }

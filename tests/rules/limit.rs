@@ -130,7 +130,7 @@ fn explain_gives_the_rank() {
     let conn = link.join();
     let ids: Vec<Id<Dot>> = (0..4).map(|n| link.add(rank(f64::from(n)))).collect();
     link.tick();
-    let rank_of = |id| link.room.explain(conn, id).expect("both are there").rank;
+    let rank_of = |id| link.room.room().explain(link.room.game(), conn, id).expect("both are there").rank;
     assert_eq!(rank_of(ids[3]), Some((1, 2)));
     assert_eq!(rank_of(ids[0]), Some((4, 2)));
 }

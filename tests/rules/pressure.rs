@@ -347,7 +347,9 @@ fn explain_says_what_is_held_back() {
     let conn = link.join();
     let ids: Vec<EntityId> = (0..4).map(|seed| link.add(large(40_000, seed)).entity()).collect();
     link.tick();
-    let answer = |link: &Link<Lab>, id: EntityId| link.room.explain(conn, id).expect("both are there");
+    let answer = |link: &Link<Lab>, id: EntityId| {
+        link.room.room().explain(link.room.game(), conn, id).expect("both are there")
+    };
     assert!(answer(&link, ids[0]).sent);
     let held = answer(&link, ids[3]);
     assert!(!held.sent && held.member && held.held.is_some_and(|held| held.since.is_none()));

@@ -10,13 +10,17 @@ use crate::sync::keys::Keys;
 
 /// A room, its game and its interest at one seal.
 pub(crate) struct RoomLens<'a, G: Game> {
-    pub(crate) game: &'a G,
-    pub(crate) room: &'a Room<G>,
-    pub(crate) interest: &'a Visibility<G>,
+    game: &'a G,
+    room: &'a Room<G>,
+    interest: &'a Visibility<G>,
     pub(crate) notes: RefCell<Notes>,
 }
 
-impl<G: Game> RoomLens<'_, G> {
+impl<'a, G: Game> RoomLens<'a, G> {
+    pub(crate) fn new(game: &'a G, room: &'a Room<G>) -> Self {
+        RoomLens { game, room, interest: &room.interest, notes: RefCell::default() }
+    }
+
     fn room(&self) -> RoomRef<'_, G> {
         RoomRef { game: self.game, room: self.room }
     }

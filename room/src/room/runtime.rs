@@ -12,14 +12,12 @@ use std::time::Duration;
 
 pub use super::ConnectionId;
 use super::game::{Game, LeaveReason, Peer};
-use super::interest::Visibility;
 use super::log::{Log, LogGate};
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
 use crate::schema::SchemaError;
 use crate::session::{Hello, close_reason, code};
-use crate::sync::explain::Explanation;
 use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
 use crate::tick::Tick;
@@ -175,7 +173,6 @@ pub struct Transmit<'a> {
 pub struct Runtime<G: Game> {
     game: G,
     room: Room<G>,
-    interest: Visibility<G>,
     settings: Settings,
     inbox: Inbox<G>,
     accounts: BTreeMap<String, PlayerId>,
@@ -207,12 +204,17 @@ impl<G: Game> Runtime<G> {
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);
         let world = World::new(schema, ids);
-        let room =
-            Room::new(world, Views::new(sync, parts, limit), settings.tick_rate, settings.send_every, seed);
+        let room = Room::new(
+            interest,
+            world,
+            Views::new(sync, parts, limit),
+            settings.tick_rate,
+            settings.send_every,
+            seed,
+        );
         let mut runtime = Runtime {
             game,
             room,
-            interest,
             settings,
             inbox: Inbox::new(),
             accounts: BTreeMap::new(),
@@ -230,7 +232,7 @@ impl<G: Game> Runtime<G> {
         for entry in self.room.world.schema().entries() {
             let kind = entry.kind.name;
             let asked = entry.role == crate::schema::Role::Entity && !entry.kind.hidden;
-            if asked && !self.interest.parts.iter().any(|part| part.can_show(kind)) {
+            if asked && !self.room.interest.parts.iter().any(|part| part.can_show(kind)) {
                 self.logs.push_back(Log::UnseenKind { kind });
             }
         }
@@ -264,15 +266,6 @@ impl<G: Game> Runtime<G> {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.room.players() + self.inbox.joining()
-    }
-
-    /// Why a connection sees an entity or does not, as of the last send.
-    #[must_use]
-    pub fn explain(&self, conn: ConnectionId, id: impl Into<crate::EntityId>) -> Option<Explanation> {
-        let viewer = *self.room.by_id.get(&conn)?;
-        let slot = self.room.world.slot(id.into())?;
-        let lens = self.lens();
-        self.room.views.as_ref()?.explain(viewer, slot, &self.room.world, &lens)
     }
 
     /// A client asks to come in. It is seated at the next tick; a full room closes it with 4004 at once.

@@ -1,6 +1,5 @@
 //! A send: the seal, each connection's update, and the events behind it.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -87,15 +86,6 @@ impl Out {
 }
 
 impl<G: Game> Runtime<G> {
-    pub(super) fn lens(&self) -> RoomLens<'_, G> {
-        RoomLens {
-            game: &self.game,
-            room: &self.room,
-            interest: &self.interest,
-            notes: RefCell::new(Notes::default()),
-        }
-    }
-
     pub(super) fn send(&mut self) {
         let updates = |item: &Item| matches!(item.source, Source::Update(_) | Source::Event(_));
         debug_assert!(
@@ -106,7 +96,7 @@ impl<G: Game> Runtime<G> {
         let tick = self.room.tick;
         views.encode(tick, &mut self.room.world);
         let saw = self.who_sees(&views);
-        let lens = self.lens();
+        let lens = RoomLens::new(&self.game, &self.room);
         views.update(tick, &self.room.world, &lens);
         let notes = lens.notes.into_inner();
         for (viewer, range) in &views.outbox().messages {
