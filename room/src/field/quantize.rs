@@ -187,8 +187,14 @@ impl<T: Quantize, const STEP: u64, const MIN: u64, const MAX: u64> Codec for Qua
     fn normalize(value: &mut T) -> bool {
         let steps = &Self::STEPS;
         let mut clamped = false;
+        // The ends of the range as the float holds them: an f32 may round them outwards.
+        let (min, max) = if T::FLOAT == 4 {
+            (f64::from(steps.min as f32).min(steps.min), f64::from(steps.max as f32).max(steps.max))
+        } else {
+            (steps.min, steps.max)
+        };
         let _ = value.each(&mut |v| {
-            clamped |= !(v >= steps.min && v <= steps.max);
+            clamped |= !(v >= min && v <= max);
             Ok(steps.value(steps.nearest(v)))
         });
         clamped
@@ -294,6 +300,16 @@ mod tests {
         let before = v;
         Odd::normalize(&mut v);
         assert_eq!(v, before);
+    }
+
+    #[test]
+    fn an_end_that_the_float_cannot_hold_is_not_clamped_when_written_again() {
+        type Tenth = Quantized<f32, { bits(0.01) }, { bits(-0.1) }, { bits(0.1) }>;
+        for end in [-7.0, 7.0] {
+            let (once, clamped) = rounded::<Tenth>(end);
+            assert!(clamped);
+            assert_eq!(rounded::<Tenth>(once), (once, false));
+        }
     }
 
     #[test]
