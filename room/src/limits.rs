@@ -101,6 +101,9 @@ pub const ROOMS: usize = 1000;
 /// Seconds after which a room that nobody is in stops (*setting*).
 pub const SLEEP_SECONDS: u64 = 60;
 
+/// Seconds from one line of the log to the next of what is counted, such as clamped values.
+pub const HEARTBEAT_SECONDS: u64 = 15;
+
 /// Seats of a room (*setting*).
 pub const SEATS: usize = 20;
 /// Ticks a second (*setting*).

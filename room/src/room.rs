@@ -85,6 +85,8 @@ pub struct Room<G: Game> {
     /// By the numbers of their views.
     connections: Vec<Option<Connection<G>>>,
     by_id: BTreeMap<ConnectionId, u32>,
+    /// Each player's connection.
+    of_player: BTreeMap<PlayerId, ConnectionId>,
     rng: ChaCha12Rng,
     events: Events,
     kicks: Vec<(PlayerId, String)>,
@@ -109,6 +111,7 @@ impl<G: Game> Room<G> {
             world,
             connections: Vec::new(),
             by_id: BTreeMap::new(),
+            of_player: BTreeMap::new(),
             rng: ChaCha12Rng::from_seed(seed),
             events: Events::default(),
             kicks: Vec::new(),

@@ -16,6 +16,7 @@ pub mod world;
 
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
+use crate::store::bits::SlotSet;
 use crate::store::records::Records;
 use crate::tick::Tick;
 use crate::wire::deflate::Compressor;
@@ -250,13 +251,16 @@ impl Views {
         }
     }
 
-    /// Whether a viewer subscribes to a key in any part of the interest.
+    /// The viewers that subscribe to a key in any part of the interest.
     #[must_use]
-    pub fn subscribes(&self, viewer: u32, key: &Key) -> bool {
-        let Some(looking) = self.viewer(viewer) else { return false };
-        self.parts.iter().zip(&looking.parts).skip(1).any(|(part, view)| {
-            part.table.number(key).is_some_and(|number| view.keys.binary_search(&number).is_ok())
-        })
+    pub fn subscribers(&self, key: &Key) -> SlotSet {
+        let mut viewers = SlotSet::default();
+        for part in self.parts.iter().skip(1) {
+            if let Some(number) = part.table.number(key) {
+                part.table.cell(number).viewers.iter().for_each(|viewer| viewers.insert(*viewer));
+            }
+        }
+        viewers
     }
 }
 

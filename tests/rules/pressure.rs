@@ -356,3 +356,18 @@ fn explain_says_what_is_held_back() {
     link.ticks(4);
     assert!(answer(&link, ids[3]).sent && answer(&link, ids[3]).held.is_none());
 }
+
+#[test]
+fn without_a_limit_what_is_near_comes_first() {
+    let interest =
+        || grid::<Lab>(16.0).dims(Xy).kind(|c: &Crate| [c.x, 0.0]).around(|_, _| [0.0, 0.0]).range(900.0);
+    let mut link = lab::seen_with(capped(), interest);
+    let conn = link.join();
+    // The nearest has the highest ID.
+    for seed in 0..6_u32 {
+        link.add(Crate { x: f64::from(600 - 100 * seed), ..large(25_000, seed.into()) });
+    }
+    link.tick();
+    let came: Vec<f64> = link.replica(conn).all::<Crate>().map(|(_, it)| it.x).collect();
+    assert_eq!(came, [200.0, 100.0], "two fit");
+}

@@ -1,6 +1,7 @@
 //! What a write is, and what of it travels.
 
 use room::prelude::*;
+use room::room::log::Log;
 use room::runtime::Settings;
 use room::{CreateError, WriteError, limits};
 
@@ -175,9 +176,16 @@ fn a_quantized_write_is_rounded_and_clamped_at_both_ends_and_logged() {
     assert_eq!(write(1.13), (1.25, 0));
     assert_eq!(write(-0.1), (0.0, 0));
     assert_eq!(write(1e9), (10.0, 1));
-    assert_eq!(write(f32::NEG_INFINITY), (-10.0, 1));
+    // What follows is counted, and told of when the heartbeat is over.
+    assert_eq!(write(f32::NEG_INFINITY), (-10.0, 0));
     assert_eq!(write(5.0), (5.0, 0));
-    assert_eq!(write(f32::NAN), (-10.0, 1));
+    assert_eq!(write(f32::NAN), (-10.0, 0));
+    link.ticks(15 * 20);
+    let told = link
+        .log
+        .iter()
+        .filter_map(|log| if let Log::Clamped { count, .. } = log { Some(*count) } else { None });
+    assert_eq!(told.collect::<Vec<_>>(), [2]);
 }
 
 #[test]

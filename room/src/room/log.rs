@@ -156,9 +156,13 @@ impl LogGate {
             Log::KeyCap { id, .. } | Log::BadPosition { id, .. } => id.get(),
             _ => 0,
         };
-        let key = (log.kind(), subject);
-        let minute = u64::from(tick_rate) * 60;
-        if self.last.get(&key).is_some_and(|last| now.0 < last.0 + minute) {
+        self.admits_every(u64::from(tick_rate) * 60, log.kind(), subject, now)
+    }
+
+    /// Whether the last line of this kind and subject is at least so many ticks ago.
+    pub(crate) fn admits_every(&mut self, ticks: u64, kind: &'static str, subject: u64, now: Tick) -> bool {
+        let key = (kind, subject);
+        if self.last.get(&key).is_some_and(|last| now.0 < last.0 + ticks) {
             return false;
         }
         if self.last.len() >= GATE {

@@ -5,6 +5,7 @@
 
 mod inbox;
 mod send;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,6 @@ use super::log::{Log, LogGate};
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
-use crate::schema::SchemaError;
 use crate::session::{Hello, close_reason, code};
 use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
@@ -25,88 +25,7 @@ use crate::wire::PROTOCOL_VERSION;
 use crate::wire::message::{RoomMessage, Welcome};
 use inbox::{Arrival, Inbox};
 use send::{Out, Source};
-
-/// Settings of a room.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Ticks a second, 1 to 128; 20 if not said.
-    pub tick_rate: u32,
-    /// Sends every so many ticks; 1 if not said.
-    pub send_every: u32,
-    /// How many can play at once; 20 if not said.
-    pub seats: usize,
-    /// The most plain bytes of one update; 256 KiB if not said. At least one part (60 KiB).
-    pub update_cap: usize,
-    /// The most unacknowledged bytes of a connection past which no update starts; 256 KiB if not said.
-    pub window: usize,
-    /// The DEFLATE level at which large entities are compressed, once a version: 1 to 9, 6 if not said.
-    pub piece_level: u32,
-    /// Whether each update carries a hash of the view, for tests and for finding divergence.
-    pub view_hash: bool,
-    /// The build's name: 1 to 64 letters, digits, `.`, `_`, `-`; empty for none.
-    pub build: String,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            tick_rate: limits::TICK_RATE,
-            send_every: 1,
-            seats: limits::SEATS,
-            update_cap: limits::UPDATE,
-            window: limits::WINDOW,
-            piece_level: 6,
-            view_hash: false,
-            build: String::new(),
-        }
-    }
-}
-
-/// A room that cannot start.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The schema is not one.
-    #[error(transparent)]
-    Schema(#[from] SchemaError),
-    /// A setting is outside its range.
-    #[error("{setting} is {value}; allowed is {allowed}")]
-    Setting {
-        /// The setting.
-        setting: &'static str,
-        /// Its value.
-        value: String,
-        /// What it may be.
-        allowed: &'static str,
-    },
-}
-
-impl Settings {
-    /// Says which setting is outside its range, if one is.
-    pub fn validate(&self) -> Result<(), StartError> {
-        let check = |ok: bool, setting, value: String, allowed| {
-            if ok { Ok(()) } else { Err(StartError::Setting { setting, value, allowed }) }
-        };
-        check(
-            (1..=limits::TICK_RATE_MOST).contains(&self.tick_rate),
-            "tick_rate",
-            self.tick_rate.to_string(),
-            "1 to 128",
-        )?;
-        check(self.send_every >= 1, "send_every", self.send_every.to_string(), "1 and more")?;
-        check(self.seats >= 1, "seats", self.seats.to_string(), "1 and more")?;
-        check(
-            (limits::PART..=limits::UPDATE_MOST).contains(&self.update_cap),
-            "update_cap",
-            self.update_cap.to_string(),
-            "61440 to 8388608",
-        )?;
-        check(self.window >= limits::PART, "window", self.window.to_string(), "61440 and more")?;
-        check((1..=9).contains(&self.piece_level), "piece_level", self.piece_level.to_string(), "1 to 9")?;
-        let build = self.build.is_empty() || crate::wire::message::is_build(&self.build);
-        check(build, "build", format!("{:?}", self.build), "1 to 64 letters, digits, '.', '_', '-'")
-    }
-}
+pub use settings::{Settings, StartError};
 
 /// Who authentication says a client is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -180,6 +99,8 @@ pub struct Runtime<G: Game> {
     out: Out,
     logs: std::collections::VecDeque<Log>,
     log_gate: LogGate,
+    /// Panics in the interest that the log has not told of yet.
+    interest_panics: u64,
 }
 
 impl<G: Game> Runtime<G> {
@@ -222,6 +143,7 @@ impl<G: Game> Runtime<G> {
             out: Out::default(),
             logs: std::collections::VecDeque::new(),
             log_gate: LogGate::default(),
+            interest_panics: 0,
         };
         runtime.note_unseen_kinds();
         runtime.game.on_create(&mut runtime.room);
@@ -271,7 +193,7 @@ impl<G: Game> Runtime<G> {
     /// A client asks to come in. It is seated at the next tick; a full room closes it with 4004 at once.
     pub fn handle_open(&mut self, conn: ConnectionId, _now: Duration, join: Join) {
         let replaces = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
-        let replaces = replaces.is_some_and(|player| self.room.connections().any(|c| c.player() == *player));
+        let replaces = replaces.is_some_and(|player| self.room.of_player.contains_key(player));
         if self.connections() >= self.settings.seats && !replaces {
             let reason = format!(r#"{{"players":{},"max":{}}}"#, self.connections(), self.settings.seats);
             self.out.close(conn, code::FULL, reason);
@@ -310,7 +232,8 @@ impl<G: Game> Runtime<G> {
     /// seal.
     pub fn tick(&mut self, _now: Duration) {
         self.room.tick = self.room.tick.next();
-        for (conn, arrival) in self.inbox.take() {
+        let mut arrivals = self.inbox.take();
+        for (conn, arrival) in arrivals.drain(..) {
             match arrival {
                 Arrival::Join(join) => self.join(conn, join),
                 Arrival::Event(event) => {
@@ -325,6 +248,7 @@ impl<G: Game> Runtime<G> {
                 Arrival::Close(why) => self.leave(conn, why),
             }
         }
+        self.inbox.reuse(arrivals);
         self.game.on_tick(&mut self.room);
         self.kick();
         if self.room.tick.0.is_multiple_of(u64::from(self.settings.send_every)) {
@@ -336,8 +260,7 @@ impl<G: Game> Runtime<G> {
 
     fn join(&mut self, conn: ConnectionId, join: Join) {
         let known = join.identity.account.as_ref().and_then(|account| self.accounts.get(account)).copied();
-        let older =
-            known.and_then(|player| self.room.connections().find(|c| c.player == player).map(|c| c.id));
+        let older = known.and_then(|player| self.room.of_player.get(&player).copied());
         if let (Some(older), Some(player)) = (older, known) {
             self.take_over(older, conn, player, join);
             return;
@@ -393,12 +316,15 @@ impl<G: Game> Runtime<G> {
         }
         self.room.connections[viewer as usize] = Some(connection);
         self.room.by_id.insert(conn, viewer);
+        self.room.of_player.insert(player, conn);
     }
 
     fn unseat(&mut self, conn: ConnectionId) -> Option<Connection<G>> {
         let viewer = self.room.by_id.remove(&conn)?;
         self.room.views_mut().remove(viewer);
-        self.room.connections[viewer as usize].take()
+        let gone = self.room.connections[viewer as usize].take()?;
+        self.room.of_player.remove(&gone.player);
+        Some(gone)
     }
 
     fn welcome(&mut self, conn: ConnectionId, player: PlayerId, join: Join) {
@@ -443,7 +369,7 @@ impl<G: Game> Runtime<G> {
 
     fn kick(&mut self) {
         for (player, message) in std::mem::take(&mut self.room.kicks) {
-            let conn = self.room.connections().find(|c| c.player == player).map(|c| c.id);
+            let conn = self.room.of_player.get(&player).copied();
             if let Some(conn) = conn {
                 self.leave(conn, LeaveReason::Kicked);
                 self.inbox.close_now(conn);
@@ -452,10 +378,13 @@ impl<G: Game> Runtime<G> {
         }
     }
 
+    /// Clamped values are counted, and told of once a heartbeat.
     fn note_clamped(&mut self) {
-        let clamped = std::mem::take(&mut self.room.world.clamped);
-        if let Some((id, kind, field)) = clamped.first {
-            self.logs.push_back(Log::Clamped { count: clamped.count, id, kind, field });
+        let Some((id, kind, field)) = self.room.world.clamped.first else { return };
+        let heartbeat = limits::HEARTBEAT_SECONDS * u64::from(self.settings.tick_rate);
+        if self.log_gate.admits_every(heartbeat, "clamped", 0, self.room.tick) {
+            let count = std::mem::take(&mut self.room.world.clamped).count;
+            self.logs.push_back(Log::Clamped { count, id, kind, field });
         }
     }
 

@@ -142,15 +142,6 @@ impl SlotSet {
         self.words.iter().map(|(_, w)| w.count_ones() as usize).sum()
     }
 
-    /// Appends a word behind all others.
-    #[inline]
-    pub fn push_word(&mut self, index: u32, bits: u64) {
-        debug_assert!(self.words.last().is_none_or(|(last, _)| *last < index));
-        if bits != 0 {
-            self.words.push((index, bits));
-        }
-    }
-
     /// Becomes the same set as a dense one, in the memory it has.
     pub fn assign_bits(&mut self, bits: &Bits) {
         self.words.clear();

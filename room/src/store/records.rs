@@ -1,5 +1,7 @@
 //! A seal's records: every change encoded once, for all who see it.
 
+use std::collections::BTreeMap;
+
 use super::bits::Bits;
 use crate::entity::{EntityId, FieldMask};
 use crate::wire::record::{Sealed, SentBytes};
@@ -77,6 +79,8 @@ pub struct Records {
     changed: Bits,
     slots: Vec<u32>,
     groups: Vec<Group>,
+    /// Numbers of groups.
+    by_shape: BTreeMap<(u8, Sealed), usize>,
     last_group: usize,
     /// Records encoded since the room began: tests count them.
     pub encoded: u64,
@@ -103,6 +107,7 @@ impl Records {
         // Groups stay from seal to seal, for the same few come again; a long list starts anew.
         if self.groups.len() > 64 {
             self.groups.clear();
+            self.by_shape.clear();
         }
         self.last_group = 0;
     }
@@ -136,7 +141,7 @@ impl Records {
     fn group(&mut self, kind: u8, fields: usize, sealed: Sealed) -> usize {
         let same = |g: &Group| g.kind == kind && g.sealed == sealed;
         if !self.groups.get(self.last_group).is_some_and(same) {
-            self.last_group = self.groups.iter().position(same).unwrap_or_else(|| {
+            self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
                 let mut head = Vec::new();
                 update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);
                 self.groups.push(Group { kind, sealed, head });

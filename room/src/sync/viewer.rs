@@ -332,7 +332,7 @@ impl Viewer {
                     || info.id == EntityId::STATE
                     || press.world.owner(slot) == Some(self.player);
                 let from = self.held(slot).map_or(sealed.tick, |h| h.from);
-                let priority = if own { 0.0 } else { sealed.lens.priority(index, slot) };
+                let priority = if own { 0.0 } else { self.priority(index, slot, sealed) };
                 items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
             }
         }
@@ -370,6 +370,17 @@ impl Viewer {
         }
         items.retain(|item| matches!(item.what, What::Merge(..)));
         scratch.items = items;
+    }
+
+    /// How important a member of the view is where not all fits: as the limit says, and where there is none by
+    /// nearness in the grids that place both. NaN, which leaves the order to IDs, where no grid does.
+    fn priority(&self, index: u32, slot: u32, sealed: &Sealed<'_>) -> f64 {
+        if sealed.limit.most.is_some() {
+            return sealed.lens.priority(index, slot);
+        }
+        let distances =
+            sealed.parts.iter().zip(&self.parts).filter_map(|(part, view)| part.distance2(view, slot));
+        distances.min_by(f64::total_cmp).map_or(f64::NAN, |d2| -d2)
     }
 
     /// What the client lacks of a member of the view, and its size.

@@ -56,7 +56,7 @@ impl SentBytes {
 }
 
 /// Which fields a seal found changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sealed {
     /// Fields that differ from the last seal.
     pub changed: FieldMask,

@@ -33,6 +33,8 @@ struct Socket {
 pub(super) struct Inbox<G: Game> {
     arrivals: Vec<(ConnectionId, Arrival<G>)>,
     sockets: BTreeMap<ConnectionId, Socket>,
+    // Invariant: how many sockets are joining and have not ended.
+    joining: usize,
 }
 
 /// The code and reason with which a connection is closed for what it sent.
@@ -40,16 +42,17 @@ type Refused = (u16, String);
 
 impl<G: Game> Inbox<G> {
     pub(super) fn new() -> Self {
-        Inbox { arrivals: Vec::new(), sockets: BTreeMap::new() }
+        Inbox { arrivals: Vec::new(), sockets: BTreeMap::new(), joining: 0 }
     }
 
     pub(super) fn joining(&self) -> usize {
-        self.sockets.values().filter(|s| s.joining && !s.ended).count()
+        self.joining
     }
 
     pub(super) fn open(&mut self, conn: ConnectionId, join: Join) {
         let known = self.sockets.insert(conn, Socket { joining: true, ..Socket::default() });
         debug_assert!(known.is_none(), "a connection's number is never used again");
+        self.joining += 1;
         self.arrivals.push((conn, Arrival::Join(join)));
     }
 
@@ -70,6 +73,7 @@ impl<G: Game> Inbox<G> {
                 Ok(None)
             }
             ClientMessage::Leave => {
+                self.joining -= usize::from(socket.joining);
                 socket.ended = true;
                 self.arrivals.push((conn, Arrival::Leave));
                 Ok(None)
@@ -80,6 +84,7 @@ impl<G: Game> Inbox<G> {
     /// The connection ends, behind what it sent before.
     pub(super) fn close(&mut self, conn: ConnectionId, why: LeaveReason) {
         if let Some(socket) = self.sockets.get_mut(&conn).filter(|s| !s.ended) {
+            self.joining -= usize::from(socket.joining);
             socket.ended = true;
             self.arrivals.push((conn, Arrival::Close(why)));
         }
@@ -87,7 +92,9 @@ impl<G: Game> Inbox<G> {
 
     /// The connection has ended: what it sent is dropped.
     pub(super) fn close_now(&mut self, conn: ConnectionId) {
-        self.sockets.remove(&conn);
+        if let Some(gone) = self.sockets.remove(&conn) {
+            self.joining -= usize::from(gone.joining && !gone.ended);
+        }
     }
 
     /// All that arrived.
@@ -96,7 +103,14 @@ impl<G: Game> Inbox<G> {
             socket.joining = false;
             socket.waiting = 0;
         }
+        self.joining = 0;
         self.sockets.retain(|_, socket| !socket.ended);
         std::mem::take(&mut self.arrivals)
+    }
+
+    /// Takes back the memory of what [`take`](Self::take) gave.
+    pub(super) fn reuse(&mut self, emptied: Vec<(ConnectionId, Arrival<G>)>) {
+        debug_assert!(emptied.is_empty() && self.arrivals.is_empty(), "nothing arrives during a tick");
+        self.arrivals = emptied;
     }
 }

@@ -129,23 +129,36 @@ impl<G: Game> Runtime<G> {
         std::mem::swap(&mut self.out.events, &mut self.room.events.bytes);
         self.room.events.bytes.clear();
         let mut saw = saw.iter();
-        for (target, range) in std::mem::take(&mut self.room.events.queued) {
-            let before = if matches!(target, Target::Seeing(_)) { saw.next() } else { None };
-            for (conn, viewer) in &self.room.by_id {
-                let meant = match &target {
-                    Target::Connection(to) => to == conn,
-                    Target::Player(to) => self.room.at(*viewer).is_some_and(|c| c.player == *to),
-                    Target::Everyone => true,
-                    Target::Seeing(slot) => {
-                        before.is_some_and(|b| b.contains(viewer))
-                            || views.viewer(*viewer).is_some_and(|v| v.knows(*slot))
+        let mut queued = std::mem::take(&mut self.room.events.queued);
+        for (target, range) in queued.drain(..) {
+            match target {
+                Target::Connection(to) if self.room.by_id.contains_key(&to) => {
+                    self.out.push(to, Source::Event(range));
+                }
+                Target::Connection(_) => {}
+                Target::Player(to) => {
+                    if let Some(conn) = self.room.of_player.get(&to) {
+                        self.out.push(*conn, Source::Event(range));
                     }
-                    Target::Key(key) => views.subscribes(*viewer, key),
-                };
-                if meant {
-                    self.out.push(*conn, Source::Event(range.clone()));
+                }
+                Target::Everyone => self.push_event(&range, |_| true),
+                Target::Seeing(slot) => {
+                    let before = saw.next().map(Vec::as_slice).unwrap_or_default();
+                    let sees = |viewer| views.viewer(viewer).is_some_and(|v| v.knows(slot));
+                    self.push_event(&range, |viewer| before.contains(&viewer) || sees(viewer));
+                }
+                Target::Key(key) => {
+                    let subscribers = views.subscribers(&key);
+                    self.push_event(&range, |viewer| subscribers.contains(viewer));
                 }
             }
+        }
+        self.room.events.queued = queued;
+    }
+
+    fn push_event(&mut self, range: &Range<usize>, meant: impl Fn(u32) -> bool) {
+        for (conn, _) in self.room.by_id.iter().filter(|(_, viewer)| meant(**viewer)) {
+            self.out.push(*conn, Source::Event(range.clone()));
         }
     }
 
@@ -171,11 +184,15 @@ impl<G: Game> Runtime<G> {
                 .map(|player| Log::SubscriptionCap { player }),
         );
         logs.extend(notes.views.iter().filter_map(|v| player(*v)).map(|player| Log::ViewCap { player }));
-        if notes.panics > 0 {
-            logs.push(Log::InterestPanicked { count: notes.panics });
+        self.interest_panics += notes.panics;
+        if self.interest_panics > 0 {
+            logs.push(Log::InterestPanicked { count: self.interest_panics });
         }
         for log in logs {
             if self.log_gate.admits(&log, self.room.tick, self.settings.tick_rate) {
+                if matches!(log, Log::InterestPanicked { .. }) {
+                    self.interest_panics = 0;
+                }
                 self.logs.push_back(log);
             }
         }
