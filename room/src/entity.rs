@@ -363,3 +363,13 @@ impl fmt::Display for PlayerId {
         self.0.fmt(f)
     }
 }
+
+/// A session's number, unique in its room. It says nothing of the player.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u64);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

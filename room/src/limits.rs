@@ -30,8 +30,15 @@ pub const UPDATE: usize = 256 * KIB;
 pub const UPDATE_MOST: usize = REPLICA_UPDATE / 2;
 /// The most plain bytes of one update that a client takes: no room sends more.
 pub const REPLICA_UPDATE: usize = 16 * KIB * KIB;
-/// The most unacknowledged bytes after which no update starts (*setting*).
+/// The highest window of a connection (*setting*): the most bytes of updates on the wire that are not acknowledged.
 pub const WINDOW: usize = 256 * KIB;
+/// The window that a connection starts with.
+pub const WINDOW_START: usize = 64 * KIB;
+/// The lowest window of a connection.
+pub const WINDOW_LEAST: usize = PART;
+/// Seconds that a connection may acknowledge nothing while something is outstanding, or stay past the bounds of
+/// its events; then it is ended as broken.
+pub const FELL_BEHIND_SECONDS: u64 = 60;
 /// Records at least this long are compressed apart, once a version, and shared by all who see them.
 pub const PIECE: usize = 512;
 /// A part with fewer compressible bytes than this is sent plain.
@@ -51,7 +58,29 @@ pub const ROOM_MESSAGE: usize = 64 * KIB;
 pub const PAYLOAD_DEPTH: usize = 32;
 /// The most values in a game's message.
 pub const PAYLOAD_VALUES: usize = 8192;
-/// The most bytes of a client's events that wait for one tick, each with [`MESSAGE_COST`]; past it the client is
+/// The most bytes of a call's refusal.
+pub const REFUSAL: usize = 256;
+/// The most bytes of the IDs that a returning client claims to hold; it forgets the others first.
+pub const CLAIM: usize = 24 * KIB;
+/// The most events that either end keeps while they are not acknowledged (*setting*).
+pub const EVENTS: usize = 4096;
+/// The most bytes of such events (*setting*).
+pub const EVENTS_BYTES: usize = KIB * KIB;
+/// Seconds that the room's side may stay past either; then the connection is ended.
+pub const EVENTS_SECONDS: u64 = 30;
+/// Events past which a session is ended.
+pub const EVENTS_MOST: usize = 16_384;
+/// Bytes of events past which a session is ended.
+pub const EVENTS_BYTES_MOST: usize = 4 * KIB * KIB;
+/// Bytes of events on the wire that are not acknowledged, past which more wait in the room.
+pub const EVENTS_WINDOW: usize = 256 * KIB;
+/// Calls that wait for a result.
+pub const CALLS: usize = 64;
+/// Messages a second that a client may send besides inputs and acknowledgements (*setting*).
+pub const MESSAGES_PER_SECOND: u32 = 60;
+/// How many of them it may send at once (*setting*).
+pub const MESSAGES_BURST: u32 = 120;
+/// The most bytes of a client's events that wait for the room, each with [`MESSAGE_COST`]; past it the client is
 /// closed with 4008.
 pub const INBOX: usize = 256 * KIB;
 /// The most bytes of a close frame's reason.
@@ -77,6 +106,8 @@ pub const UNJOINED_PER_SEAT: usize = 2;
 pub const UNJOINED_LEAST: usize = 32;
 /// Bytes waiting for one socket past which it is ended as broken.
 pub const SOCKET_BACKLOG: usize = 4 * KIB * KIB;
+/// Bytes that the kernel takes for a socket before the other side has: see `TCP_NOTSENT_LOWAT`.
+pub const SOCKET_UNSENT: usize = 16 * KIB;
 
 /// Bytes of a socket's send buffer in the kernel.
 pub const SOCKET_BUFFER: usize = 64 * KIB;
@@ -104,6 +135,26 @@ pub const SLEEP_SECONDS: u64 = 60;
 /// Seconds from one line of the log to the next of what is counted, such as clamped values.
 pub const HEARTBEAT_SECONDS: u64 = 15;
 
+/// Seconds that a session is held whose connection ended with a close frame.
+pub const HOLD_CLOSED_SECONDS: u32 = 15;
+/// Seconds that a session is held whose connection broke.
+pub const HOLD_BROKEN_SECONDS: u32 = 30;
+/// Seconds that a session is held whose page was hidden.
+pub const HOLD_HIDDEN_SECONDS: u32 = 120;
+/// Seconds that a page must have been hidden for that.
+pub const HIDDEN_SECONDS: u32 = 2;
+/// The longest hold that a game may set (*setting*).
+pub const HOLD_MOST_SECONDS: u32 = 300;
+/// Tokens that a session remembers as displaced by another device.
+pub const DISPLACED: usize = 8;
+/// Seconds between two pings of a server.
+pub const PING_SECONDS: u64 = 5;
+/// Seconds without a word after which either end gives a connection up.
+pub const SILENCE_SECONDS: u64 = 15;
+/// New sockets a second, at the least (*setting*); a tenth of the seats where that is more. One address may open
+/// half of them.
+pub const SOCKETS_PER_SECOND: u32 = 200;
+
 /// Seats of a room (*setting*).
 pub const SEATS: usize = 20;
 /// Ticks a second (*setting*).
@@ -121,8 +172,19 @@ pub const CLIENT_WAITING: usize = 16 * KIB * KIB;
 pub const CLIENT_QUEUE: usize = KIB * KIB;
 /// Events that a client keeps for its game at the most; past it the oldest go.
 pub const CLIENT_EVENTS: usize = 4096;
-/// Seconds after which a client gives up to join: more than a room takes for hello and authentication.
+/// Seconds from an open socket to the welcome after which a client tries anew: more than a room takes for hello and
+/// authentication.
 pub const CONNECT_SECONDS: u64 = 30;
+/// Seconds without an open socket after which a client gives up (*setting*).
+pub const GIVE_UP_SECONDS: u64 = 60;
+/// Seconds between two pings of a client.
+pub const CLIENT_PING_SECONDS: u64 = 1;
+/// Milliseconds from one try to connect to the next; the last for all further ones. Each is up to half shorter.
+pub const GAPS_MS: [u64; 6] = [250, 500, 1000, 2000, 4000, 8000];
+/// Milliseconds between which the first gap is drawn after a server said that it goes away, is busy or failed.
+pub const GAP_AWAY_MS: [u64; 2] = [300, 3000];
+/// Milliseconds that a connection may say nothing when the page comes back to the foreground.
+pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.
 pub const LEAVE_SECONDS: u64 = 1;
 
@@ -152,6 +214,7 @@ const _: () = {
     assert!(BLOB + TEXT / 2 < ENTITY, "a large field leaves room for others");
     assert!(PART <= UPDATE && PART + 64 <= ROOM_MESSAGE && ROOM_PAYLOAD + 64 <= ROOM_MESSAGE);
     assert!(CLIENT_PAYLOAD + AUTH < CLIENT_MESSAGE);
+    assert!(CLAIM + AUTH + DISPLAY_NAME + BUILD + 256 <= CLIENT_MESSAGE, "a hello fits");
     assert!(CLIENT_MESSAGE + MESSAGE_COST <= HANDED_OVER, "every message can be handed over");
     assert!(UPDATE < SOCKET_BACKLOG && WINDOW < SOCKET_BACKLOG);
     assert!(ID_LEAST < ID_AUTOMATIC_END && ID_AUTOMATIC_END < ID_EXPLICIT_MOST && ID_EXPLICIT_MOST < ID_MOST);

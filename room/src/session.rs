@@ -30,6 +30,8 @@ pub mod code {
     pub const REPLACED: u16 = 4005;
     /// Protocol or schema differs.
     pub const VERSION: u16 = 4006;
+    /// The session is unknown, used up or past its hold.
+    pub const NO_SESSION: u16 = 4007;
     /// The client sends too much.
     pub const FLOOD: u16 = 4008;
     /// The room failed.
@@ -66,7 +68,7 @@ pub fn admit(first: &[u8], schema: &Schema) -> Result<Hello, Refusal> {
     let bad = |error: DecodeError| Refusal::new(code::BAD_MESSAGE, error.to_string());
     match first.first() {
         Some(&message::tag::HELLO) => {}
-        Some(&(message::tag::CLIENT_EVENT | message::tag::ACK | message::tag::LEAVE)) => {
+        Some(_) if ClientMessage::is_later(first) => {
             return Err(Refusal::new(code::NO_HELLO, "the first message must be a hello"));
         }
         Some(tag) => return Err(bad(DecodeError::Tag(*tag))),

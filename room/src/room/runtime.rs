@@ -337,6 +337,7 @@ impl<G: Game> Runtime<G> {
             tick_rate: self.settings.tick_rate,
             send_every: self.settings.send_every,
             payload_max: limits::CLIENT_PAYLOAD as u32,
+            ..Welcome::default()
         });
         self.out.message(conn, |out| welcome.encode(out));
         if let (Some(room), Some(client)) = (build, &join.hello.build)

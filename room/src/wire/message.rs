@@ -1,7 +1,13 @@
 //! Every message but the insides of an update: a tag, then fields in order.
 
+mod hello;
+mod welcome;
+
+pub use hello::{Claim, Hello, Resume, Token, claim_fits, hello_protocol};
+pub use welcome::{Closing, Welcome, welcome_protocol};
+
 use super::{DecodeError, Reader, varint};
-use crate::entity::PlayerId;
+use crate::entity::EntityId;
 use crate::limits;
 use crate::tick::Tick;
 
@@ -9,67 +15,64 @@ use crate::tick::Tick;
 pub mod tag {
     /// A client's first message.
     pub const HELLO: u8 = 0x01;
-    /// A game's message from a client.
+    /// A game's message from a client, delivered exactly once.
     pub const CLIENT_EVENT: u8 = 0x02;
-    /// A client took updates up to a tick.
+    /// A game's message from a client, lost with the connection.
+    pub const CLIENT_TRANSIENT: u8 = 0x03;
+    /// A request, which gets one result.
+    pub const CALL: u8 = 0x06;
+    /// The client's page is hidden, or shown again.
+    pub const HIDDEN: u8 = 0x08;
+    /// What a client has of what the room sent.
     pub const ACK: u8 = 0x0a;
+    /// A client's clock.
+    pub const PING: u8 = 0x0b;
     /// A client leaves for good.
     pub const LEAVE: u8 = 0x0c;
     /// The room's first message.
     pub const WELCOME: u8 = 0x81;
     /// A part of an update.
     pub const UPDATE: u8 = 0x82;
-    /// A game's message from the room.
+    /// A game's message from the room, delivered exactly once.
     pub const ROOM_EVENT: u8 = 0x83;
+    /// A game's message from the room, lost with the connection.
+    pub const ROOM_TRANSIENT: u8 = 0x84;
+    /// The result of a call.
+    pub const RESULT: u8 = 0x86;
+    /// The room failed to handle an event.
+    pub const FAILED: u8 = 0x87;
+    /// Which of the client's events the room has handled.
+    pub const ROOM_ACK: u8 = 0x8a;
+    /// The answer to a ping.
+    pub const PONG: u8 = 0x8b;
     /// Why the room is about to refuse a client, where a close reason is too short to say.
     pub const CLOSING: u8 = 0x8f;
 }
 
-/// A client's first message.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hello {
-    /// The version of the messages that it speaks.
-    pub protocol: u32,
-    /// The hash of its schema, hidden kinds and all.
-    pub schema_hash: u64,
-    /// Its build: 1 to 64 letters, digits, `.`, `_`, `-`.
-    pub build: Option<String>,
-    /// The player's display name, at most 256 bytes.
-    pub name: String,
-    /// MessagePack for the room's authentication, at most 4 KiB; empty where it gives none.
-    pub auth: Vec<u8>,
-}
-
-/// The room's first message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Welcome<'a> {
-    /// The version of the messages that the room speaks.
-    pub protocol: u32,
-    /// The room's build.
-    pub build: Option<&'a str>,
-    /// Who the client is.
-    pub player: PlayerId,
-    /// The room's tick.
+/// What a client has of what the room sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// The tick of the last update that it applied.
     pub tick: Tick,
-    /// Ticks a second.
-    pub tick_rate: u32,
-    /// Ticks between two sends.
-    pub send_every: u32,
-    /// The most bytes of a game's message from the client.
-    pub payload_max: u32,
+    /// Parts of the next update that have come, where not all have.
+    pub parts: u32,
+    /// The number of the last event that its game has taken.
+    pub events: u64,
 }
 
-/// What a client with another schema is told before it is closed.
+/// A request, which gets one result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closing<'a> {
-    /// The close code that follows.
-    pub code: u16,
-    /// The hash of the room's visible kinds.
-    pub visible_hash: u64,
-    /// The hash of all the room's kinds.
-    pub hash: u64,
-    /// The room's visible kinds, in the text of [`Schema::text`](crate::Schema::text).
-    pub schema: &'a str,
+pub struct Call<'a> {
+    /// How much higher its number is than that of the event or call before.
+    pub gap: u64,
+    /// What is asked for, 1 to 64 bytes.
+    pub name: &'a str,
+    /// The entity that the caller must own.
+    pub through: Option<EntityId>,
+    /// The last tick in which the room may handle it; [`Tick::ZERO`] for any.
+    pub deadline: Tick,
+    /// A game's value: [`payload`](super::payload) not yet looked at.
+    pub payload: &'a [u8],
 }
 
 /// A message from a client.
@@ -77,12 +80,35 @@ pub struct Closing<'a> {
 pub enum ClientMessage<'a> {
     /// The first message.
     Hello(Hello),
-    /// A game's message: [`payload`](super::payload) not yet looked at.
-    Event(&'a [u8]),
-    /// Every update up to this tick has come.
-    Ack(Tick),
+    /// A game's message.
+    Event {
+        /// How much higher its number is than that of the one before on this connection; of the first, than the
+        /// welcome's `received`.
+        gap: u64,
+        /// [`payload`](super::payload) not yet looked at.
+        payload: &'a [u8],
+    },
+    /// A game's message that may be lost.
+    Transient(&'a [u8]),
+    /// A request.
+    Call(Call<'a>),
+    /// Whether the page is hidden.
+    Hidden(bool),
+    /// What has come.
+    Ack(Ack),
+    /// The client's clock, in units of its own.
+    Ping(u64),
     /// The player leaves for good.
     Leave,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// Accepted, with a game's value: [`payload`](super::payload) not yet looked at.
+    Accepted(&'a [u8]),
+    /// Refused, with a reason of at most [`limits::REFUSAL`] bytes.
+    Refused(&'a str),
 }
 
 /// A message from the room.
@@ -92,33 +118,34 @@ pub enum RoomMessage<'a> {
     Welcome(Welcome<'a>),
     /// A part of an update: the bytes after the tag.
     Update(&'a [u8]),
-    /// A game's message: [`payload`](super::payload) not yet looked at.
+    /// A game's message. It has a number: one more than that of the event, result or failure before on this
+    /// connection; the first is one more than the welcome's `sent`.
     Event(&'a [u8]),
+    /// A game's message that may be lost.
+    Transient(&'a [u8]),
+    /// The result of a call. It has a number, as an event.
+    Result {
+        /// The call's number.
+        call: u64,
+        /// The tick that ran it.
+        tick: Tick,
+        /// How it ended.
+        outcome: Outcome<'a>,
+    },
+    /// The room failed to handle the client's event of this number; it will not be handled again. It has a
+    /// number, as an event.
+    Failed(u64),
+    /// Every event of the client up to this number was handled.
+    Ack(u64),
+    /// The answer to a ping.
+    Pong {
+        /// The client's clock, as it came.
+        clock: u64,
+        /// The room's time, in thousandths of a tick.
+        time: u64,
+    },
     /// The room is about to close the connection.
     Closing(Closing<'a>),
-}
-
-impl Hello {
-    /// Appends the message. Longer fields than the struct's limits are a bug of the caller.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        debug_assert!(self.name.len() <= limits::DISPLAY_NAME && self.auth.len() <= limits::AUTH);
-        out.push(tag::HELLO);
-        varint::put(out, self.protocol.into());
-        out.extend_from_slice(&self.schema_hash.to_le_bytes());
-        put_build(out, self.build.as_deref());
-        put_blob(out, self.name.as_bytes());
-        put_blob(out, &self.auth);
-    }
-
-    fn take(r: &mut Reader<'_>) -> Result<Hello, DecodeError> {
-        Ok(Hello {
-            protocol: take_u32(r)?,
-            schema_hash: u64::from_le_bytes(r.array()?),
-            build: take_build(r)?.map(str::to_owned),
-            name: r.text(limits::DISPLAY_NAME)?.to_owned(),
-            auth: r.blob(limits::AUTH)?.to_vec(),
-        })
-    }
 }
 
 impl<'a> ClientMessage<'a> {
@@ -126,14 +153,20 @@ impl<'a> ClientMessage<'a> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             ClientMessage::Hello(hello) => hello.encode(out),
-            ClientMessage::Event(payload) => {
+            ClientMessage::Event { gap, payload } => {
                 debug_assert!(payload.len() <= limits::CLIENT_PAYLOAD);
-                put_tagged(out, tag::CLIENT_EVENT, payload);
+                put_number(out, tag::CLIENT_EVENT, *gap);
+                out.extend_from_slice(payload);
             }
-            ClientMessage::Ack(tick) => {
-                out.push(tag::ACK);
-                varint::put(out, tick.0);
+            ClientMessage::Transient(payload) => put_tagged(out, tag::CLIENT_TRANSIENT, payload),
+            ClientMessage::Call(call) => call.put(out),
+            ClientMessage::Hidden(hidden) => put_tagged(out, tag::HIDDEN, &[u8::from(*hidden)]),
+            ClientMessage::Ack(ack) => {
+                put_number(out, tag::ACK, ack.tick.0);
+                varint::put(out, ack.parts.into());
+                varint::put(out, ack.events);
             }
+            ClientMessage::Ping(clock) => put_number(out, tag::PING, *clock),
             ClientMessage::Leave => out.push(tag::LEAVE),
         }
     }
@@ -143,13 +176,58 @@ impl<'a> ClientMessage<'a> {
         let mut r = Reader::new(bytes);
         let message = match r.u8()? {
             tag::HELLO => ClientMessage::Hello(Hello::take(&mut r)?),
-            tag::CLIENT_EVENT => ClientMessage::Event(take_rest(&mut r, limits::CLIENT_PAYLOAD)?),
-            tag::ACK => ClientMessage::Ack(Tick(r.varint()?)),
+            tag::CLIENT_EVENT => ClientMessage::Event {
+                gap: take_gap(&mut r)?,
+                payload: take_rest(&mut r, limits::CLIENT_PAYLOAD)?,
+            },
+            tag::CLIENT_TRANSIENT => ClientMessage::Transient(take_rest(&mut r, limits::CLIENT_PAYLOAD)?),
+            tag::CALL => ClientMessage::Call(Call::take(&mut r)?),
+            tag::HIDDEN => ClientMessage::Hidden(take_flag(&mut r)?),
+            tag::ACK => ClientMessage::Ack(Ack {
+                tick: Tick(r.varint()?),
+                parts: take_u32(&mut r)?,
+                events: r.varint()?,
+            }),
+            tag::PING => ClientMessage::Ping(r.varint()?),
             tag::LEAVE => ClientMessage::Leave,
             other => return Err(DecodeError::Tag(other)),
         };
         r.end()?;
         Ok(message)
+    }
+
+    /// Whether `bytes` begin as one of these messages other than a hello.
+    #[must_use]
+    pub fn is_later(bytes: &[u8]) -> bool {
+        use tag::{ACK, CALL, CLIENT_EVENT, CLIENT_TRANSIENT, HIDDEN, LEAVE, PING};
+        let later = [CLIENT_EVENT, CLIENT_TRANSIENT, CALL, HIDDEN, ACK, PING, LEAVE];
+        bytes.first().is_some_and(|tag| later.contains(tag))
+    }
+}
+
+impl<'a> Call<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        debug_assert!((1..=limits::NAME).contains(&self.name.len()));
+        debug_assert!(self.payload.len() <= limits::CLIENT_PAYLOAD);
+        put_number(out, tag::CALL, self.gap);
+        put_blob(out, self.name.as_bytes());
+        varint::put(out, self.through.map_or(0, EntityId::get));
+        varint::put(out, self.deadline.0);
+        out.extend_from_slice(self.payload);
+    }
+
+    fn take(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let gap = take_gap(r)?;
+        let name = r.text(limits::NAME)?;
+        if name.is_empty() {
+            return Err(DecodeError::Value);
+        }
+        let through = match r.varint()? {
+            0 => None,
+            id => Some(EntityId::from_wire(id).ok_or(DecodeError::Value)?),
+        };
+        let deadline = Tick(r.varint()?);
+        Ok(Call { gap, name, through, deadline, payload: take_rest(r, limits::CLIENT_PAYLOAD)? })
     }
 }
 
@@ -163,6 +241,25 @@ impl<'a> RoomMessage<'a> {
                 debug_assert!(payload.len() <= limits::ROOM_PAYLOAD);
                 put_tagged(out, tag::ROOM_EVENT, payload);
             }
+            RoomMessage::Transient(payload) => {
+                debug_assert!(payload.len() <= limits::ROOM_PAYLOAD);
+                put_tagged(out, tag::ROOM_TRANSIENT, payload);
+            }
+            RoomMessage::Result { call, tick, outcome } => {
+                put_number(out, tag::RESULT, *call);
+                varint::put(out, tick.0);
+                let (accepted, rest) = match outcome {
+                    Outcome::Accepted(payload) => (1, *payload),
+                    Outcome::Refused(reason) => (0, reason.as_bytes()),
+                };
+                put_tagged(out, accepted, rest);
+            }
+            RoomMessage::Failed(event) => put_number(out, tag::FAILED, *event),
+            RoomMessage::Ack(event) => put_number(out, tag::ROOM_ACK, *event),
+            RoomMessage::Pong { clock, time } => {
+                put_number(out, tag::PONG, *clock);
+                varint::put(out, *time);
+            }
             RoomMessage::Closing(closing) => closing.put(out),
         }
     }
@@ -174,6 +271,15 @@ impl<'a> RoomMessage<'a> {
             tag::WELCOME => RoomMessage::Welcome(Welcome::take(&mut r)?),
             tag::UPDATE => RoomMessage::Update(r.rest()),
             tag::ROOM_EVENT => RoomMessage::Event(take_rest(&mut r, limits::ROOM_PAYLOAD)?),
+            tag::ROOM_TRANSIENT => RoomMessage::Transient(take_rest(&mut r, limits::ROOM_PAYLOAD)?),
+            tag::RESULT => RoomMessage::Result {
+                call: r.varint()?,
+                tick: Tick(r.varint()?),
+                outcome: Outcome::take(&mut r)?,
+            },
+            tag::FAILED => RoomMessage::Failed(r.varint()?),
+            tag::ROOM_ACK => RoomMessage::Ack(r.varint()?),
+            tag::PONG => RoomMessage::Pong { clock: r.varint()?, time: r.varint()? },
             tag::CLOSING => RoomMessage::Closing(Closing::take(&mut r)?),
             other => return Err(DecodeError::Tag(other)),
         };
@@ -182,70 +288,14 @@ impl<'a> RoomMessage<'a> {
     }
 }
 
-impl<'a> Welcome<'a> {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(tag::WELCOME);
-        varint::put(out, self.protocol.into());
-        put_build(out, self.build);
-        varint::put(out, self.player.0.into());
-        varint::put(out, self.tick.0);
-        for number in [self.tick_rate, self.send_every, self.payload_max] {
-            varint::put(out, number.into());
+impl<'a> Outcome<'a> {
+    fn take(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        if take_flag(r)? {
+            return Ok(Outcome::Accepted(take_rest(r, limits::ROOM_PAYLOAD)?));
         }
+        let reason = std::str::from_utf8(take_rest(r, limits::REFUSAL)?);
+        reason.map(Outcome::Refused).map_err(|_| DecodeError::Text)
     }
-
-    fn take(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Welcome {
-            protocol: take_u32(r)?,
-            build: take_build(r)?,
-            player: PlayerId(take_u32(r)?),
-            tick: Tick(r.varint()?),
-            tick_rate: take_u32(r)?,
-            send_every: take_u32(r)?,
-            payload_max: take_u32(r)?,
-        })
-    }
-}
-
-impl<'a> Closing<'a> {
-    fn put(&self, out: &mut Vec<u8>) {
-        debug_assert!(self.schema.len() <= limits::SCHEMA_TEXT);
-        out.push(tag::CLOSING);
-        out.extend_from_slice(&self.code.to_le_bytes());
-        out.extend_from_slice(&self.visible_hash.to_le_bytes());
-        out.extend_from_slice(&self.hash.to_le_bytes());
-        put_blob(out, self.schema.as_bytes());
-    }
-
-    fn take(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Closing {
-            code: u16::from_le_bytes(r.array()?),
-            visible_hash: u64::from_le_bytes(r.array()?),
-            hash: u64::from_le_bytes(r.array()?),
-            schema: r.text(limits::SCHEMA_TEXT)?,
-        })
-    }
-}
-
-/// The version that a hello names, or `None` for one that ends before it names any. It is read by itself and
-/// first, because the rest may be laid out as another version has it.
-///
-/// Another message of a client's is [`DecodeError::Order`]; bytes that are none are that decoding's error.
-pub fn hello_protocol(bytes: &[u8]) -> Result<Option<u32>, DecodeError> {
-    if bytes.first() == Some(&tag::HELLO) {
-        return protocol(&bytes[1..]);
-    }
-    ClientMessage::decode(bytes)?;
-    Err(DecodeError::Order)
-}
-
-/// The version that a welcome names; otherwise as [`hello_protocol`], for messages of the room.
-pub fn welcome_protocol(bytes: &[u8]) -> Result<Option<u32>, DecodeError> {
-    if bytes.first() == Some(&tag::WELCOME) {
-        return protocol(&bytes[1..]);
-    }
-    RoomMessage::decode(bytes)?;
-    Err(DecodeError::Order)
 }
 
 /// Whether `name` may be a build's: 1 to 64 letters, digits, `.`, `_`, `-`.
@@ -267,6 +317,11 @@ fn put_tagged(out: &mut Vec<u8>, tag: u8, rest: &[u8]) {
     out.extend_from_slice(rest);
 }
 
+fn put_number(out: &mut Vec<u8>, tag: u8, number: u64) {
+    out.push(tag);
+    varint::put(out, number);
+}
+
 fn put_blob(out: &mut Vec<u8>, bytes: &[u8]) {
     varint::put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -279,6 +334,22 @@ fn put_build(out: &mut Vec<u8>, build: Option<&str>) {
 
 fn take_u32(r: &mut Reader<'_>) -> Result<u32, DecodeError> {
     u32::try_from(r.varint()?).map_err(|_| DecodeError::Value)
+}
+
+fn take_flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
+    match r.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(DecodeError::Value),
+    }
+}
+
+/// Numbers only grow.
+fn take_gap(r: &mut Reader<'_>) -> Result<u64, DecodeError> {
+    match r.varint()? {
+        0 => Err(DecodeError::Value),
+        gap => Ok(gap),
+    }
 }
 
 fn take_build<'a>(r: &mut Reader<'a>) -> Result<Option<&'a str>, DecodeError> {
@@ -294,112 +365,4 @@ fn take_rest<'a>(r: &mut Reader<'a>, most: usize) -> Result<&'a [u8], DecodeErro
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hello() -> Hello {
-        Hello {
-            protocol: 1,
-            schema_hash: 0x0102_0304_0506_0708,
-            build: Some("1.0-a_b".into()),
-            name: "Zoë".into(),
-            auth: vec![0xa1, b'x'],
-        }
-    }
-
-    fn client(message: &ClientMessage<'_>) -> Vec<u8> {
-        let mut out = Vec::new();
-        message.encode(&mut out);
-        assert_eq!(ClientMessage::decode(&out).as_ref(), Ok(message));
-        out
-    }
-
-    fn room(message: RoomMessage<'_>) -> Vec<u8> {
-        let mut out = Vec::new();
-        message.encode(&mut out);
-        assert_eq!(RoomMessage::decode(&out), Ok(message));
-        out
-    }
-
-    #[test]
-    fn messages_have_these_bytes() {
-        let bytes = client(&ClientMessage::Hello(hello()));
-        let mut expected = vec![0x01, 1, 8, 7, 6, 5, 4, 3, 2, 1, 7];
-        expected.extend_from_slice(b"1.0-a_b\x04Zo\xc3\xab\x02\xa1x");
-        assert_eq!(bytes, expected);
-        assert_eq!(client(&ClientMessage::Event(&[0xc0])), [0x02, 0xc0]);
-        assert_eq!(client(&ClientMessage::Ack(Tick(300))), [0x0a, 0xac, 0x02]);
-        assert_eq!(client(&ClientMessage::Leave), [0x0c]);
-
-        let welcome = Welcome {
-            protocol: 1,
-            build: None,
-            player: PlayerId(3),
-            tick: Tick(200),
-            tick_rate: 20,
-            send_every: 2,
-            payload_max: 24_576,
-        };
-        let bytes = room(RoomMessage::Welcome(welcome));
-        assert_eq!(bytes, [0x81, 1, 0, 3, 0xc8, 1, 20, 2, 0x80, 0xc0, 0x01]);
-        assert_eq!(room(RoomMessage::Update(&[1, 2])), [0x82, 1, 2]);
-        assert_eq!(room(RoomMessage::Event(&[0xc0])), [0x83, 0xc0]);
-        let closing = Closing { code: 4006, visible_hash: 1, hash: 2, schema: "state a\n" };
-        let bytes = room(RoomMessage::Closing(closing));
-        assert_eq!(bytes[..3], [0x8f, 0xa6, 0x0f]);
-        assert_eq!(bytes.len(), 1 + 2 + 8 + 8 + 1 + 8);
-    }
-
-    #[test]
-    fn limits_hold_at_their_edge() {
-        let edge = |name: usize, auth: usize, build: &str| {
-            // Encoded by hand, because `encode` asserts the limits.
-            let mut out = vec![tag::HELLO, 1];
-            out.extend([0; 8]);
-            put_blob(&mut out, build.as_bytes());
-            put_blob(&mut out, "n".repeat(name).as_bytes());
-            put_blob(&mut out, &vec![0; auth]);
-            ClientMessage::decode(&out).map(|_| ())
-        };
-        assert_eq!(edge(limits::DISPLAY_NAME, limits::AUTH, &"b".repeat(limits::BUILD)), Ok(()));
-        assert_eq!(edge(limits::DISPLAY_NAME + 1, 0, ""), Err(DecodeError::TooLong));
-        assert_eq!(edge(0, limits::AUTH + 1, ""), Err(DecodeError::TooLong));
-        assert_eq!(edge(0, 0, &"b".repeat(limits::BUILD + 1)), Err(DecodeError::TooLong));
-        assert_eq!(edge(0, 0, "a b"), Err(DecodeError::Build));
-        assert_eq!(edge(0, 0, "é"), Err(DecodeError::Build));
-
-        let mut event = vec![0; limits::CLIENT_PAYLOAD + 1];
-        event[0] = tag::CLIENT_EVENT;
-        assert!(ClientMessage::decode(&event).is_ok());
-        event.push(0);
-        assert_eq!(ClientMessage::decode(&event), Err(DecodeError::TooLong));
-    }
-
-    #[test]
-    fn what_is_cut_or_continued_is_no_message() {
-        let mut bytes = client(&ClientMessage::Hello(hello()));
-        for n in 0..bytes.len() {
-            assert!(ClientMessage::decode(&bytes[..n]).is_err(), "{n}");
-        }
-        bytes.push(0);
-        assert_eq!(ClientMessage::decode(&bytes), Err(DecodeError::Trailing));
-        assert_eq!(ClientMessage::decode(&[tag::LEAVE, 0]), Err(DecodeError::Trailing));
-        assert_eq!(ClientMessage::decode(&[tag::WELCOME]), Err(DecodeError::Tag(tag::WELCOME)));
-        assert_eq!(RoomMessage::decode(&[tag::HELLO]), Err(DecodeError::Tag(tag::HELLO)));
-        assert_eq!(ClientMessage::decode(&[]), Err(DecodeError::Truncated));
-    }
-
-    #[test]
-    fn the_protocol_is_read_whatever_follows() {
-        assert_eq!(hello_protocol(&client(&ClientMessage::Hello(hello()))), Ok(Some(1)));
-        assert_eq!(hello_protocol(&[tag::HELLO, 0xac, 0x02, 0xff, 0xff]), Ok(Some(300)));
-        assert_eq!(hello_protocol(&[tag::HELLO]), Ok(None));
-        assert_eq!(hello_protocol(&[tag::HELLO, 0x80]), Err(DecodeError::Truncated));
-        assert_eq!(hello_protocol(&[tag::LEAVE]), Err(DecodeError::Order));
-        assert_eq!(hello_protocol(&[tag::ACK]), Err(DecodeError::Truncated));
-        assert_eq!(hello_protocol(&[0x7f]), Err(DecodeError::Tag(0x7f)));
-        assert_eq!(hello_protocol(&[]), Err(DecodeError::Truncated));
-        assert_eq!(welcome_protocol(&[tag::WELCOME, 9, 0xff]), Ok(Some(9)));
-        assert_eq!(welcome_protocol(&[tag::UPDATE]), Err(DecodeError::Order));
-    }
-}
+mod tests;

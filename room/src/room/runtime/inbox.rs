@@ -62,8 +62,8 @@ impl<G: Game> Inbox<G> {
         let bad = |error: DecodeError| (code::BAD_MESSAGE, error.to_string());
         match ClientMessage::decode(bytes).map_err(bad)? {
             ClientMessage::Hello(Hello { .. }) => Err((code::SECOND_HELLO, String::from("a second hello"))),
-            ClientMessage::Ack(tick) => Ok(Some(tick)),
-            ClientMessage::Event(bytes) => {
+            ClientMessage::Ack(ack) => Ok(Some(ack.tick)),
+            ClientMessage::Event { payload: bytes, .. } => {
                 socket.waiting += bytes.len() + limits::MESSAGE_COST;
                 if socket.waiting > limits::INBOX {
                     return Err((code::FLOOD, String::from("too many events wait for the room")));
@@ -72,6 +72,10 @@ impl<G: Game> Inbox<G> {
                 self.arrivals.push((conn, Arrival::Event(event)));
                 Ok(None)
             }
+            ClientMessage::Transient(_)
+            | ClientMessage::Call(_)
+            | ClientMessage::Hidden(_)
+            | ClientMessage::Ping(_) => Ok(None),
             ClientMessage::Leave => {
                 self.joining -= usize::from(socket.joining);
                 socket.ended = true;
