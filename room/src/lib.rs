@@ -1,6 +1,8 @@
 //! Interest-managed state sync for multiplayer games.
 
 pub mod entity;
+#[doc(hidden)]
+pub mod faults;
 pub mod field;
 pub mod limits;
 pub mod room;
@@ -15,10 +17,10 @@ pub mod wire;
 
 pub use crate::room::interest::{Axes, Grid, Part, combine, custom, grid};
 pub use crate::room::{
-    Connection, ConnectionId, CreateError, EntityRef, Game, Interest, Key, Keys, LeaveReason, Peer, Refused,
-    Room, RoomRef, SendError, Visibility, runtime,
+    Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
+    Peer, Refused, Room, RoomRef, SendError, Visibility, runtime,
 };
-pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, Visible, WriteError};
+pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, SessionId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};
 pub use room_derive::{Entity, FieldEnum};
 
@@ -29,9 +31,9 @@ pub use tick::Tick;
 pub mod prelude {
     pub use crate::Axes::{self, Xy, Xyz, Xz};
     pub use crate::{
-        Bytes, Connection, ConnectionId, Entity, EntityId, EntityRef, FieldEnum, Game, Id, Interest, Json,
-        Keys, LeaveReason, Peer, PlayerId, Refused, Room, RoomRef, Schema, Tick, Visibility, Visible,
-        combine, custom, grid,
+        Bytes, Calls, Connection, ConnectionId, Dropped, Entity, EntityId, EntityRef, FieldEnum, Game, Id,
+        Interest, Json, Keys, LeaveReason, Peer, PlayerId, Refused, Room, RoomRef, Schema, SessionId, Tick,
+        Visibility, Visible, combine, custom, grid,
     };
 }
 

@@ -1,11 +1,13 @@
 //! A room as game code meets it: entities, connections, messages.
 
+mod calls;
 pub mod game;
 pub mod interest;
 mod lens;
 pub mod log;
 mod outgoing;
 pub mod runtime;
+mod sessions;
 
 use std::collections::BTreeMap;
 
@@ -13,11 +15,12 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::Serialize;
 
-pub use game::{Game, LeaveReason, Peer, Refused};
+pub use calls::Calls;
+pub use game::{Dropped, Game, LeaveReason, Peer, Refused};
 pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
 pub use outgoing::SendError;
 
-use crate::entity::{Entity, EntityId, Id, PlayerId, Visible};
+use crate::entity::{Entity, EntityId, Id, PlayerId, SessionId, Visible};
 use crate::schema::Role;
 use crate::sync::Views;
 use crate::sync::explain::Explanation;
@@ -26,7 +29,8 @@ pub use crate::sync::world::CreateError;
 use crate::sync::world::World;
 use crate::tick::Tick;
 use crate::wire::record::StoredRecord;
-use outgoing::{Events, Target};
+use outgoing::{Class, Messages, Target};
+use sessions::Sessions;
 
 /// The number of a connection: chosen by whoever drives the room, unique in it, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +40,7 @@ pub struct ConnectionId(pub u64);
 #[derive(Debug)]
 pub struct Connection<G: Game> {
     id: ConnectionId,
+    session: SessionId,
     player: PlayerId,
     name: String,
     account: Option<String>,
@@ -48,6 +53,12 @@ impl<G: Game> Connection<G> {
     #[must_use]
     pub fn id(&self) -> ConnectionId {
         self.id
+    }
+
+    /// The session that goes on over it.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.session
     }
 
     /// The player who plays over it.
@@ -85,10 +96,9 @@ pub struct Room<G: Game> {
     /// By the numbers of their views.
     connections: Vec<Option<Connection<G>>>,
     by_id: BTreeMap<ConnectionId, u32>,
-    /// Each player's connection.
-    of_player: BTreeMap<PlayerId, ConnectionId>,
+    sessions: Sessions<G>,
     rng: ChaCha12Rng,
-    events: Events,
+    messages: Messages,
     kicks: Vec<(PlayerId, String)>,
     // Invariant: there, but for the moment of a seal, when the interest looks at the room.
     views: Option<Box<Views>>,
@@ -111,9 +121,9 @@ impl<G: Game> Room<G> {
             world,
             connections: Vec::new(),
             by_id: BTreeMap::new(),
-            of_player: BTreeMap::new(),
+            sessions: Sessions::default(),
             rng: ChaCha12Rng::from_seed(seed),
-            events: Events::default(),
+            messages: Messages::default(),
             kicks: Vec::new(),
             views: Some(Box::new(views)),
         }
@@ -298,47 +308,141 @@ impl<G: Game> Room<G> {
         self.by_id.len()
     }
 
-    /// Sends an event to one connection. It leaves at the next send, behind that connection's update.
+    /// Sends an event to one connection's session. It leaves at the next send, behind that connection's update,
+    /// and reaches the session exactly once, over whichever connection.
     pub fn send<E: Serialize + ?Sized>(&mut self, conn: ConnectionId, event: &E) -> Result<(), SendError> {
-        self.events.push(Target::Connection(conn), event)
+        self.queue_for(conn, Class::Event, event)
     }
 
-    /// Sends an event to a player.
+    /// Sends an event to all sessions of a player.
     pub fn send_player<E: Serialize + ?Sized>(
         &mut self,
         player: PlayerId,
         event: &E,
     ) -> Result<(), SendError> {
-        self.events.push(Target::Player(player), event)
+        self.messages.push(Target::Player(player), Class::Event, event)
     }
 
-    /// Sends an event to everyone. It is encoded once.
+    /// Sends an event to everyone, held sessions too. It is encoded once.
     pub fn broadcast<E: Serialize + ?Sized>(&mut self, event: &E) -> Result<(), SendError> {
-        self.events.push(Target::Everyone, event)
+        self.messages.push(Target::Everyone(self.sessions.last()), Class::Event, event)
     }
 
     /// Sends an event to everyone who sees an entity: who was sent its enter, up to the update that the event
-    /// stands behind. If the entity is deleted before the next send, to those who saw it until then.
+    /// stands behind. If the entity is deleted before the next send, to those who saw it until then. A held
+    /// session sees nothing.
     pub fn send_seeing<E: Serialize + ?Sized>(
         &mut self,
         id: impl Into<EntityId>,
         event: &E,
     ) -> Result<(), SendError> {
-        let id = id.into();
-        let slot = self.world.slot(id).ok_or(SendError::NoEntity { id })?;
-        self.events.push(Target::Seeing(slot), event)
+        self.queue_seeing(id.into(), Class::Event, event)
     }
 
-    /// Sends an event to everyone who subscribes to a key, in any part of the interest.
+    /// Sends an event to everyone who subscribes to a key, in any part of the interest. A held session subscribes
+    /// to nothing.
     pub fn send_key<E: Serialize + ?Sized>(
         &mut self,
         key: impl Into<Key>,
         event: &E,
     ) -> Result<(), SendError> {
-        self.events.push(Target::Key(key.into()), event)
+        self.messages.push(Target::Key(key.into()), Class::Event, event)
     }
 
-    /// Removes a player after this tick: `on_leave` runs, the connection closes with 4013 and the message, of
+    /// As [`send`](Self::send), for an effect that may be lost: it goes out once, and not to a hidden page.
+    pub fn send_transient<E: Serialize + ?Sized>(
+        &mut self,
+        conn: ConnectionId,
+        effect: &E,
+    ) -> Result<(), SendError> {
+        self.queue_for(conn, Class::Transient, effect)
+    }
+
+    /// As [`send_player`](Self::send_player), for an effect that may be lost.
+    pub fn send_transient_player<E: Serialize + ?Sized>(
+        &mut self,
+        player: PlayerId,
+        effect: &E,
+    ) -> Result<(), SendError> {
+        self.messages.push(Target::Player(player), Class::Transient, effect)
+    }
+
+    /// As [`broadcast`](Self::broadcast), for an effect that may be lost.
+    pub fn broadcast_transient<E: Serialize + ?Sized>(&mut self, effect: &E) -> Result<(), SendError> {
+        self.messages.push(Target::Everyone(self.sessions.last()), Class::Transient, effect)
+    }
+
+    /// As [`send_seeing`](Self::send_seeing), for an effect that may be lost.
+    pub fn send_transient_seeing<E: Serialize + ?Sized>(
+        &mut self,
+        id: impl Into<EntityId>,
+        effect: &E,
+    ) -> Result<(), SendError> {
+        self.queue_seeing(id.into(), Class::Transient, effect)
+    }
+
+    /// As [`send_key`](Self::send_key), for an effect that may be lost.
+    pub fn send_transient_key<E: Serialize + ?Sized>(
+        &mut self,
+        key: impl Into<Key>,
+        effect: &E,
+    ) -> Result<(), SendError> {
+        self.messages.push(Target::Key(key.into()), Class::Transient, effect)
+    }
+
+    fn queue_for<E: Serialize + ?Sized>(
+        &mut self,
+        conn: ConnectionId,
+        class: Class,
+        value: &E,
+    ) -> Result<(), SendError> {
+        let session = self.sessions.of_conn(conn).ok_or(SendError::NoConnection { conn })?;
+        self.messages.push(Target::Session(session), class, value)
+    }
+
+    fn queue_seeing<E: Serialize + ?Sized>(
+        &mut self,
+        id: EntityId,
+        class: Class,
+        value: &E,
+    ) -> Result<(), SendError> {
+        let slot = self.world.slot(id).ok_or(SendError::NoEntity { id })?;
+        self.messages.push(Target::Seeing(slot), class, value)
+    }
+
+    /// Sessions that there are, held ones too: each has a seat.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// The sessions of a player, held ones too, in the order in which they began.
+    pub fn sessions_of(&self, player: PlayerId) -> impl Iterator<Item = SessionId> + '_ {
+        self.sessions.of_player(player).iter().copied()
+    }
+
+    /// The last tick in which a session is held, where its connection has ended; `None` where it is connected or
+    /// there is none.
+    #[must_use]
+    pub fn held_until(&self, session: SessionId) -> Option<Tick> {
+        self.sessions.get(session)?.held
+    }
+
+    /// Events, results and failures that a session keeps for its client, which has not acknowledged them, and
+    /// their bytes.
+    #[must_use]
+    pub fn unacknowledged_events(&self, session: SessionId) -> (usize, usize) {
+        self.sessions.get(session).map_or((0, 0), |session| (session.outbox.len(), session.outbox.bytes()))
+    }
+
+    /// Bytes of updates that a connection was sent and has not acknowledged.
+    #[must_use]
+    pub fn unacknowledged_bytes(&self, conn: ConnectionId) -> usize {
+        let viewer = self.by_id.get(&conn).and_then(|viewer| self.views.as_ref()?.viewer(*viewer));
+        viewer.map_or(0, |viewer| viewer.window.bytes())
+    }
+
+    /// Removes a player after this tick: `on_leave` runs, her connections close with 4013 and the message, of
     /// which the client gets the first 123 bytes, and stays away.
     pub fn kick(&mut self, player: PlayerId, message: impl Into<String>) {
         self.kicks.push((player, message.into()));

@@ -1,6 +1,11 @@
-//! What a room and a client say of a connection: its first message, and the codes with which it ends.
+//! A player's session: how a connection begins and with which codes it ends, the tokens that continue it, the
+//! events it keeps, and how much a client may say.
 
-pub use crate::wire::message::Hello;
+pub mod credit;
+pub mod outbox;
+pub mod tokens;
+
+pub use crate::wire::message::{Claim, Hello, Resume, Token};
 
 use crate::schema::Schema;
 use crate::wire::message::{self, ClientMessage, Closing, RoomMessage};
@@ -56,7 +61,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(code: u16, reason: impl Into<String>) -> Refusal {
+    pub(crate) fn new(code: u16, reason: impl Into<String>) -> Refusal {
         Refusal { closing: None, code, reason: close_reason(reason.into()) }
     }
 }
@@ -112,11 +117,17 @@ pub fn version_reason(room: u32, client: Option<u32>) -> String {
 
 /// Cuts a reason to what a close frame holds, at the end of a character.
 #[must_use]
-pub fn close_reason(mut reason: String) -> String {
-    let mut most = crate::limits::CLOSE_REASON.min(reason.len());
-    while !reason.is_char_boundary(most) {
+pub fn close_reason(reason: String) -> String {
+    cut(reason, crate::limits::CLOSE_REASON)
+}
+
+/// Cuts text to so many bytes, at the end of a character.
+#[must_use]
+pub fn cut(mut text: String, most: usize) -> String {
+    let mut most = most.min(text.len());
+    while !text.is_char_boundary(most) {
         most -= 1;
     }
-    reason.truncate(most);
-    reason
+    text.truncate(most);
+    text
 }

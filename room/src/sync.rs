@@ -12,6 +12,7 @@ pub mod limit;
 pub mod pieces;
 pub mod update;
 pub mod viewer;
+pub mod window;
 pub mod world;
 
 use crate::entity::{EntityId, PlayerId};
@@ -20,6 +21,7 @@ use crate::store::bits::SlotSet;
 use crate::store::records::Records;
 use crate::tick::Tick;
 use crate::wire::deflate::Compressor;
+use crate::wire::message::{Ack, Claim};
 use interest::{Lens, Part, Shape, SubscribeScratch};
 use keys::{Key, Keys};
 use limit::Limit;
@@ -33,8 +35,10 @@ use world::World;
 pub struct SyncSettings {
     /// The most plain bytes of an update.
     pub update_cap: usize,
-    /// The most unacknowledged bytes past which no update starts.
+    /// The highest window of a connection.
     pub window: usize,
+    /// Ticks a second.
+    pub tick_rate: u32,
     /// The DEFLATE level of shared pieces, 1 to 9.
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
@@ -43,7 +47,13 @@ pub struct SyncSettings {
 
 impl Default for SyncSettings {
     fn default() -> Self {
-        SyncSettings { update_cap: limits::UPDATE, window: limits::WINDOW, piece_level: 6, view_hash: false }
+        SyncSettings {
+            update_cap: limits::UPDATE,
+            window: limits::WINDOW,
+            tick_rate: limits::TICK_RATE,
+            piece_level: 6,
+            view_hash: false,
+        }
     }
 }
 
@@ -89,9 +99,17 @@ impl Views {
         }
     }
 
-    /// Adds a connection's view; its number is free again once it is removed.
-    pub fn add(&mut self, player: PlayerId) -> u32 {
-        let mut viewer = Viewer::new(player, self.parts.len());
+    /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
+    /// says that it holds, and up to which tick; none where what it holds is of another generation.
+    pub fn add(&mut self, player: PlayerId, claim: Option<(&Claim, Option<Tick>)>, world: &World) -> u32 {
+        let parts = self.parts.len();
+        let mut viewer = match claim {
+            // A tick that has not been is the last one.
+            Some((claim, complete)) => {
+                Viewer::resumed(player, parts, claim, complete.map(|tick| tick.min(self.last)), world)
+            }
+            None => Viewer::new(player, parts),
+        };
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
@@ -119,10 +137,18 @@ impl Views {
         self.viewers.get(viewer as usize)?.as_ref()
     }
 
-    /// A client applied everything up to a tick.
-    pub fn acknowledge(&mut self, viewer: u32, tick: Tick) {
+    /// A client says what it has of what it was sent.
+    pub fn acknowledge(&mut self, viewer: u32, ack: Ack, now: Tick) {
+        let SyncSettings { window, tick_rate, .. } = self.settings;
         if let Some(Some(viewer)) = self.viewers.get_mut(viewer as usize) {
-            viewer.acknowledge(tick.min(self.last));
+            viewer.window.acknowledge(ack, now, window, tick_rate);
+        }
+    }
+
+    /// A client's page is hidden, or shown again.
+    pub fn set_hidden(&mut self, viewer: u32, hidden: bool) {
+        if let Some(Some(viewer)) = self.viewers.get_mut(viewer as usize) {
+            viewer.hidden = hidden;
         }
     }
 

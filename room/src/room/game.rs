@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 
 use super::interest::Visibility;
-use super::{ConnectionId, Room};
-use crate::entity::PlayerId;
+use super::{Calls, ConnectionId, Room};
+use crate::entity::{PlayerId, SessionId};
 use crate::schema::Schema;
 
 /// A game's rules on the server. One value of it runs one room.
@@ -30,16 +30,39 @@ pub trait Game: Sized + Send + Sync + 'static {
         let _ = room;
     }
 
-    /// A player joins. Not called where her account plays already over another connection: that one closes with
-    /// 4005 and she goes on over the new one, with the same number, entities and scratch data. A refusal undoes what the hook created and closes the connection with 4014.
+    /// The calls that clients can make. Asked once, when the room is made.
+    fn calls() -> Calls<Self> {
+        Calls::new()
+    }
+
+    /// A player joins: a session begins. Not called where a session goes on over a new connection. A refusal undoes
+    /// what the hook created and closes the connection with 4014.
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let _ = (room, peer);
         Ok(())
     }
 
-    /// A client sent an event.
+    /// A connection ended, and not for good: the session is held, with the seat and everything that is the player's.
+    /// Either [`on_resume`](Game::on_resume) follows or, once her last session's hold has run out,
+    /// [`on_leave`](Game::on_leave).
+    fn on_drop(&mut self, room: &mut Room<Self>, player: PlayerId, session: SessionId, how: Dropped) {
+        let _ = (room, player, session, how);
+    }
+
+    /// A held session goes on over a new connection.
+    fn on_resume(&mut self, room: &mut Room<Self>, peer: Peer) {
+        let _ = (room, peer);
+    }
+
+    /// A client sent an event: each is handled exactly once, in order. If the session is held by now, the
+    /// connection is the one that it had.
     fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, event: Self::Event) {
         let _ = (room, peer, event);
+    }
+
+    /// A client sent a transient, which may have been lost. By default it is handled as an event.
+    fn on_transient(&mut self, room: &mut Room<Self>, peer: Peer, event: Self::Event) {
+        self.on_event(room, peer, event);
     }
 
     /// A step of the simulation.
@@ -47,7 +70,7 @@ pub trait Game: Sized + Send + Sync + 'static {
         let _ = room;
     }
 
-    /// A player is gone.
+    /// A player is gone: her last session has ended.
     fn on_leave(&mut self, room: &mut Room<Self>, player: PlayerId, why: LeaveReason) {
         let _ = (room, player, why);
     }
@@ -81,17 +104,30 @@ impl Refused {
     }
 }
 
-/// How a player's stay ended.
+/// How a connection ended whose session is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dropped {
+    /// With a close frame: a reload, a closed tab.
+    Closed,
+    /// Without one.
+    Broken,
+    /// Nothing was heard of it for too long.
+    Silent,
+    /// It did not take what it was sent.
+    FellBehind,
+    /// The room closed it for what it sent: a message that does not decode, a second hello, too much.
+    Misbehaved,
+}
+
+/// Why a player is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaveReason {
     /// She left.
     Left,
-    /// Her connection ended.
+    /// Her connection ended, and she did not come back in time.
     Dropped,
     /// The room kicked her.
     Kicked,
-    /// Her connection was closed for what it sent: a message that does not decode, an event that is not the
-    /// game's, a second hello, or too much.
-    Misbehaved,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::game::{Dropped, LeaveReason};
 use crate::entity::{EntityId, PlayerId};
 use crate::tick::Tick;
 
@@ -18,12 +19,38 @@ pub enum Log {
         name: String,
     },
     /// A player left.
-    #[error("player {player} left: {why}")]
+    #[error("player {player} left: {why:?}")]
     Leave {
         /// The player.
         player: PlayerId,
         /// How.
-        why: &'static str,
+        why: LeaveReason,
+    },
+    /// A connection ended, and its session is held.
+    #[error("player {player} dropped ({how:?}); her session is held for {hold_seconds} seconds")]
+    Dropped {
+        /// The player.
+        player: PlayerId,
+        /// How the connection ended.
+        how: Dropped,
+        /// How long the session is held.
+        hold_seconds: u32,
+    },
+    /// A session goes on over another connection.
+    #[error("player {player} {}", if *held { "came back" } else { "goes on over a newer connection" })]
+    Resumed {
+        /// The player.
+        player: PlayerId,
+        /// Whether the session had been held.
+        held: bool,
+    },
+    /// A client said more than it may.
+    #[error("player {player} sends too much: {count} messages were dropped")]
+    Flooded {
+        /// The player.
+        player: PlayerId,
+        /// How many messages were dropped since the last entry.
+        count: u64,
     },
     /// A connection was closed for what it sent.
     #[error("player {player} was closed with {code} for what she sent: {reason}; events are of type {event}")]
@@ -126,6 +153,11 @@ impl Log {
         match self {
             Log::Join { .. } => "join",
             Log::Leave { .. } => "leave",
+            Log::Dropped { how: Dropped::Silent, .. } => "silent",
+            Log::Dropped { how: Dropped::FellBehind, .. } => "fell_behind",
+            Log::Dropped { .. } => "dropped",
+            Log::Resumed { .. } => "resumed",
+            Log::Flooded { .. } => "flooded",
             Log::BadMessage { .. } => "bad_message",
             Log::BuildMismatch { .. } => "build_mismatch",
             Log::HookPanicked { .. } | Log::InterestPanicked { .. } => "hook_panicked",

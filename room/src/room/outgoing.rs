@@ -1,11 +1,11 @@
-//! Events on their way out: encoded once, addressed at the next send.
+//! Messages of the game on their way out: encoded once, addressed at the next send.
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::ConnectionId;
-use crate::entity::{EntityId, PlayerId};
+use crate::entity::{EntityId, PlayerId, SessionId};
 use crate::limits;
 use crate::sync::keys::Key;
 use crate::wire::message::tag;
@@ -24,34 +24,60 @@ pub enum SendError {
         /// The ID.
         id: EntityId,
     },
+    /// The connection is none of this room's, or its session has ended.
+    #[error("connection {} is none of this room's", conn.0)]
+    NoConnection {
+        /// The connection.
+        conn: ConnectionId,
+    },
 }
 
-/// Whom an event is for.
+/// Whom a message is for.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
-    Connection(ConnectionId),
+    Session(SessionId),
     Player(PlayerId),
-    Everyone,
+    /// All sessions up to this one: who comes later has no part in it.
+    Everyone(SessionId),
     Seeing(u32),
     Key(Key),
 }
 
-/// Events since the last send.
-#[derive(Default)]
-pub(super) struct Events {
-    pub(super) bytes: Vec<u8>,
-    pub(super) queued: Vec<(Target, Range<usize>)>,
+/// Whether a message is kept until it is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Event,
+    Transient,
 }
 
-impl Events {
-    pub(super) fn push<E: Serialize + ?Sized>(&mut self, target: Target, event: &E) -> Result<(), SendError> {
-        let start = self.bytes.len();
-        self.bytes.push(tag::ROOM_EVENT);
-        if let Err(error) = payload::encode(event, limits::ROOM_PAYLOAD, &mut self.bytes) {
-            self.bytes.truncate(start);
-            return Err(error.into());
-        }
-        self.queued.push((target, start..self.bytes.len()));
+/// A message for the next send.
+pub(super) struct Queued {
+    pub(super) target: Target,
+    pub(super) class: Class,
+    pub(super) message: Arc<[u8]>,
+}
+
+/// Messages since the last send.
+#[derive(Default)]
+pub(super) struct Messages {
+    pub(super) queued: Vec<Queued>,
+    scratch: Vec<u8>,
+}
+
+impl Messages {
+    pub(super) fn push<E: Serialize + ?Sized>(
+        &mut self,
+        target: Target,
+        class: Class,
+        value: &E,
+    ) -> Result<(), SendError> {
+        self.scratch.clear();
+        self.scratch.push(match class {
+            Class::Event => tag::ROOM_EVENT,
+            Class::Transient => tag::ROOM_TRANSIENT,
+        });
+        payload::encode(value, limits::ROOM_PAYLOAD, &mut self.scratch)?;
+        self.queued.push(Queued { target, class, message: self.scratch.as_slice().into() });
         Ok(())
     }
 }

@@ -3,7 +3,9 @@
 //! Every call that changes something is followed by a full drain of [`Runtime::poll_transmit`] and
 //! [`Runtime::poll_log`].
 
+mod heard;
 mod inbox;
+mod seats;
 mod send;
 mod settings;
 
@@ -11,21 +13,23 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+
 pub use super::ConnectionId;
-use super::game::{Game, LeaveReason, Peer};
+use super::calls::Calls;
+use super::game::{Dropped, Game};
 use super::log::{Log, LogGate};
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
-use crate::session::{Hello, close_reason, code};
+use crate::session::{Hello, Token};
 use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
 use crate::tick::Tick;
-use crate::wire::PROTOCOL_VERSION;
-use crate::wire::message::{RoomMessage, Welcome};
 use inbox::{Arrival, Inbox};
+pub use seats::Resuming;
 use send::{Out, Source};
-pub use settings::{Settings, StartError};
+pub use settings::{Sessions, Settings, StartError};
 
 /// Who authentication says a client is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub struct Join {
     pub hello: Hello,
     /// Who it is.
     pub identity: Identity,
+    /// A fresh secret from the operating system, with which its session can be continued. It is not logged.
+    pub token: Token,
 }
 
 /// How a socket ended.
@@ -63,6 +69,10 @@ pub enum Closed {
     WithFrame,
     /// Without one.
     Broken,
+    /// Nothing was heard of it for too long.
+    Silent,
+    /// It did not take what waited for it.
+    FellBehind,
 }
 
 /// Something for a socket.
@@ -77,6 +87,8 @@ pub enum Outgoing<'a> {
         /// The reason, at most 123 bytes.
         reason: &'a str,
     },
+    /// The socket is to be ended without a close frame; nothing follows for that connection.
+    Abort,
 }
 
 /// Something for one connection's socket.
@@ -93,6 +105,10 @@ pub struct Runtime<G: Game> {
     game: G,
     room: Room<G>,
     settings: Settings,
+    calls: Calls<G>,
+    generation: u64,
+    /// When the last tick ran.
+    ticked_at: Duration,
     inbox: Inbox<G>,
     accounts: BTreeMap<String, PlayerId>,
     next_player: u32,
@@ -113,6 +129,7 @@ impl<G: Game> Runtime<G> {
         let sync = SyncSettings {
             update_cap: settings.update_cap,
             window: settings.window,
+            tick_rate: settings.tick_rate,
             piece_level: settings.piece_level,
             view_hash: settings.view_hash,
         };
@@ -137,6 +154,9 @@ impl<G: Game> Runtime<G> {
             game,
             room,
             settings,
+            calls: G::calls(),
+            generation: generation(&seed),
+            ticked_at: Duration::ZERO,
             inbox: Inbox::new(),
             accounts: BTreeMap::new(),
             next_player: 1,
@@ -184,199 +204,85 @@ impl<G: Game> Runtime<G> {
         &self.settings
     }
 
-    /// Connections that have joined or wait to.
+    /// Sessions, held ones too, and clients that wait for a seat.
     #[must_use]
-    pub fn connections(&self) -> usize {
-        self.room.players() + self.inbox.joining()
+    pub fn sessions(&self) -> usize {
+        self.room.sessions.len() + self.inbox.joining()
     }
 
-    /// A client asks to come in. It is seated at the next tick; a full room closes it with 4004 at once.
+    /// A client asks to come in. It is seated at the next tick; where it cannot be, it is closed at once: 4004
+    /// where the room is full, 4007 for a session that is not there, 4003 for another account's, 4005 where the
+    /// session goes on elsewhere.
     pub fn handle_open(&mut self, conn: ConnectionId, _now: Duration, join: Join) {
-        let replaces = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
-        let replaces = replaces.is_some_and(|player| self.room.of_player.contains_key(player));
-        if self.connections() >= self.settings.seats && !replaces {
-            let reason = format!(r#"{{"players":{},"max":{}}}"#, self.connections(), self.settings.seats);
-            self.out.close(conn, code::FULL, reason);
-            return;
+        match self.needs_seat(&join) {
+            Ok(seat) => self.inbox.open(conn, seat, join),
+            Err(refusal) => self.out.close(conn, refusal.code, refusal.reason),
         }
-        self.inbox.open(conn, join);
     }
 
     /// A message came. What does not decode ends the connection with 4000; a hook never sees it.
-    pub fn handle_message(&mut self, conn: ConnectionId, _now: Duration, bytes: &[u8]) {
-        let (code, reason) = match self.inbox.message(conn, bytes) {
-            Ok(Some(tick)) => {
-                if let Some(viewer) = self.room.by_id.get(&conn) {
-                    let viewer = *viewer;
-                    self.room.views_mut().acknowledge(viewer, tick);
-                }
-                return;
-            }
-            Ok(None) => return,
-            Err(refused) => refused,
-        };
+    pub fn handle_message(&mut self, conn: ConnectionId, now: Duration, bytes: &[u8]) {
+        let Err((code, reason)) = self.hear(conn, now, bytes) else { return };
         if let Some(player) = self.room.connection(conn).map(Connection::player) {
             let event = std::any::type_name::<G::Event>();
             self.logs.push_back(Log::BadMessage { player, code, reason: reason.clone(), event });
         }
         self.out.close(conn, code, reason);
-        self.inbox.close(conn, LeaveReason::Misbehaved);
+        self.inbox.end(conn, Arrival::Drop(Dropped::Misbehaved));
     }
 
-    /// A socket ended. The player leaves at the next tick, behind what she sent before.
-    pub fn handle_close(&mut self, conn: ConnectionId, _now: Duration, _how: Closed) {
-        self.inbox.close(conn, LeaveReason::Dropped);
+    /// A socket ended. Its session is held from the next tick on, behind what it sent before.
+    pub fn handle_close(&mut self, conn: ConnectionId, _now: Duration, how: Closed) {
+        self.inbox.end(conn, Arrival::Drop(heard::dropped(how)));
     }
 
     /// Makes one step: all that arrived, in the order of its arrival; `on_tick`; then, where a send is due, the
     /// seal.
-    pub fn tick(&mut self, _now: Duration) {
+    pub fn tick(&mut self, now: Duration) {
         self.room.tick = self.room.tick.next();
+        self.ticked_at = now;
+        for id in std::mem::take(&mut self.room.sessions.owing) {
+            self.handle_waiting(id);
+        }
         let mut arrivals = self.inbox.take();
         for (conn, arrival) in arrivals.drain(..) {
             match arrival {
-                Arrival::Join(join) => self.join(conn, join),
-                Arrival::Event(event) => {
-                    if let Some(peer) = self.room.connection(conn).map(Connection::peer) {
-                        self.game.on_event(&mut self.room, peer, event);
-                    }
-                }
-                Arrival::Leave => {
-                    self.out.close(conn, code::LEFT, String::new());
-                    self.leave(conn, LeaveReason::Left);
-                }
-                Arrival::Close(why) => self.leave(conn, why),
+                Arrival::Join(join) => self.join(conn, *join),
+                Arrival::Said(session) => self.handle_waiting(session),
+                Arrival::Transient(event) => self.transient(conn, event),
+                Arrival::Leave => self.leave(conn),
+                Arrival::Drop(how) => self.drop_connection(conn, how),
             }
         }
         self.inbox.reuse(arrivals);
-        self.game.on_tick(&mut self.room);
+        self.expire();
+        self.caught("on_tick", Game::on_tick);
         self.kick();
+        self.watch();
         if self.room.tick.0.is_multiple_of(u64::from(self.settings.send_every)) {
             self.send();
         }
         self.note_clamped();
+        self.note_flooded();
         self.out.forget_closed();
     }
 
-    fn join(&mut self, conn: ConnectionId, join: Join) {
-        let known = join.identity.account.as_ref().and_then(|account| self.accounts.get(account)).copied();
-        let older = known.and_then(|player| self.room.of_player.get(&player).copied());
-        if let (Some(older), Some(player)) = (older, known) {
-            self.take_over(older, conn, player, join);
-            return;
-        }
-        let player = known.unwrap_or(PlayerId(self.next_player));
-        if known.is_none() {
-            self.next_player += 1;
-        }
-        let before = self.room.world.born().len();
-        self.room.world.ensure_private(player);
-        self.seat(conn, player, &join);
-        let Room { tick, .. } = self.room;
+    /// Runs a hook. On a deployed server a panic costs that call: it is logged, and `None` is returned.
+    fn caught<R>(&mut self, hook: &'static str, run: impl FnOnce(&mut G, &mut Room<G>) -> R) -> Option<R> {
         let (game, room) = (&mut self.game, &mut self.room);
-        let joined = catch_unwind(AssertUnwindSafe(|| game.on_join(room, Peer { player, conn })));
-        let refused = match joined {
-            Ok(Ok(())) => return self.welcome(conn, player, join),
-            Ok(Err(refused)) => refused.reason().to_owned(),
-            Err(panic) => {
-                let message = panic_message(&*panic);
-                self.logs.push_back(Log::HookPanicked { hook: "on_join", tick: tick.0, message });
-                String::from("the room failed to let you in")
+        // A join is undone whole, so its panic can always be caught.
+        if !self.settings.deployed && hook != "on_join" {
+            return Some(run(game, room));
+        }
+        let ran = catch_unwind(AssertUnwindSafe(|| run(game, room)));
+        ran.map_err(|panic| {
+            let message = panic_message(&*panic);
+            let heartbeat = limits::HEARTBEAT_SECONDS * u64::from(self.settings.tick_rate);
+            if self.log_gate.admits_every(heartbeat / 4, hook, 0, self.room.tick) {
+                self.logs.push_back(Log::HookPanicked { hook, tick: self.room.tick.0, message });
             }
-        };
-        self.unseat(conn);
-        self.room.world.undo_births(before);
-        self.out.close(conn, code::JOIN_REFUSED, close_reason(refused));
-        self.inbox.close_now(conn);
-    }
-
-    /// The account plays already, over another connection: the player goes on over this one, and no hook runs.
-    fn take_over(&mut self, older: ConnectionId, conn: ConnectionId, player: PlayerId, join: Join) {
-        self.out.close(older, code::REPLACED, String::from("replaced by a newer connection"));
-        self.inbox.close_now(older);
-        let scratch = self.unseat(older).map(|gone| gone.scratch);
-        self.seat(conn, player, &join);
-        if let (Some(scratch), Some(seated)) = (scratch, self.room.connection_mut(conn)) {
-            seated.scratch = scratch;
-        }
-        self.welcome(conn, player, join);
-    }
-
-    fn seat(&mut self, conn: ConnectionId, player: PlayerId, join: &Join) {
-        let viewer = self.room.views_mut().add(player);
-        let connection = Connection {
-            id: conn,
-            player,
-            name: join.hello.name.clone(),
-            account: join.identity.account.clone(),
-            scratch: G::Scratch::default(),
-        };
-        if self.room.connections.len() <= viewer as usize {
-            self.room.connections.push(None);
-        }
-        self.room.connections[viewer as usize] = Some(connection);
-        self.room.by_id.insert(conn, viewer);
-        self.room.of_player.insert(player, conn);
-    }
-
-    fn unseat(&mut self, conn: ConnectionId) -> Option<Connection<G>> {
-        let viewer = self.room.by_id.remove(&conn)?;
-        self.room.views_mut().remove(viewer);
-        let gone = self.room.connections[viewer as usize].take()?;
-        self.room.of_player.remove(&gone.player);
-        Some(gone)
-    }
-
-    fn welcome(&mut self, conn: ConnectionId, player: PlayerId, join: Join) {
-        let build = (!self.settings.build.is_empty()).then_some(self.settings.build.as_str());
-        let welcome = RoomMessage::Welcome(Welcome {
-            protocol: PROTOCOL_VERSION,
-            build,
-            player,
-            tick: self.room.tick,
-            tick_rate: self.settings.tick_rate,
-            send_every: self.settings.send_every,
-            payload_max: limits::CLIENT_PAYLOAD as u32,
-            ..Welcome::default()
-        });
-        self.out.message(conn, |out| welcome.encode(out));
-        if let (Some(room), Some(client)) = (build, &join.hello.build)
-            && room != client
-        {
-            let (room, client) = (room.to_owned(), client.clone());
-            self.logs.push_back(Log::BuildMismatch { player, room, client });
-        }
-        if let Some(account) = join.identity.account {
-            self.accounts.insert(account, player);
-        }
-        self.logs.push_back(Log::Join { player, name: join.hello.name });
-    }
-
-    fn leave(&mut self, conn: ConnectionId, why: LeaveReason) {
-        let Some(gone) = self.unseat(conn) else { return };
-        self.game.on_leave(&mut self.room, gone.player, why);
-        // A player with an account keeps number and private state; a guest is forgotten.
-        if gone.account.is_none() {
-            self.room.world.remove_private(gone.player);
-        }
-        let why = match why {
-            LeaveReason::Left => "left",
-            LeaveReason::Dropped => "connection ended",
-            LeaveReason::Kicked => "kicked",
-            LeaveReason::Misbehaved => "closed for what was sent",
-        };
-        self.logs.push_back(Log::Leave { player: gone.player, why });
-    }
-
-    fn kick(&mut self) {
-        for (player, message) in std::mem::take(&mut self.room.kicks) {
-            let conn = self.room.of_player.get(&player).copied();
-            if let Some(conn) = conn {
-                self.leave(conn, LeaveReason::Kicked);
-                self.inbox.close_now(conn);
-                self.out.close(conn, code::KICKED, close_reason(message));
-            }
-        }
+        })
+        .ok()
     }
 
     /// Clamped values are counted, and told of once a heartbeat.
@@ -395,7 +301,8 @@ impl<G: Game> Runtime<G> {
         let outgoing = match item.source {
             Source::Own(range) => Outgoing::Message(&self.out.bytes[range]),
             Source::Update(range) => Outgoing::Message(&self.room.views.as_ref()?.outbox().bytes[range]),
-            Source::Event(range) => Outgoing::Message(&self.out.events[range]),
+            Source::Shared(message) => Outgoing::Message(self.out.lend(message)),
+            Source::Abort => Outgoing::Abort,
             Source::Close(code, range) => Outgoing::Close {
                 code,
                 reason: std::str::from_utf8(&self.out.bytes[range]).unwrap_or_default(),
@@ -414,6 +321,12 @@ impl<G: Game> Runtime<G> {
     pub fn now(&self) -> Tick {
         self.room.tick
     }
+}
+
+/// A number for the state that begins with a seed. It tells nothing of the seed.
+fn generation(seed: &[u8; 32]) -> u64 {
+    let hash: [u8; 32] = Sha256::digest(seed).into();
+    hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

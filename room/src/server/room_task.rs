@@ -210,7 +210,7 @@ impl<G: Game> RoomTask<G> {
                 let _ = catch_unwind(AssertUnwindSafe(|| look(&self.runtime)));
             }
             Command::Stats(reply) => {
-                let connections = self.runtime.connections();
+                let connections = self.runtime.sessions();
                 let _ = reply.send(RoomStats { connections, ..self.stats.clone() });
             }
         }
@@ -261,6 +261,10 @@ impl<G: Game> RoomTask<G> {
                         self.overflowed.push(conn);
                     }
                 }
+                Outgoing::Abort => {
+                    outbox.abandon();
+                    closed.push(conn);
+                }
                 Outgoing::Close { code, reason } => {
                     outbox.close(code, reason);
                     closed.push(conn);
@@ -290,7 +294,7 @@ impl<G: Game> RoomTask<G> {
     /// Whether nobody has been here for long enough, and nobody is on the way in.
     fn is_unwanted(&mut self) -> bool {
         // The runtime may still have to hear of the last one's leave; it is asked only where it matters.
-        if !self.links.is_empty() || self.runtime.connections() > 0 {
+        if !self.links.is_empty() || self.runtime.sessions() > 0 {
             self.empty_since = None;
             return false;
         }

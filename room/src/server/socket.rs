@@ -21,7 +21,7 @@ use super::shutdown::stopped;
 use crate::limits;
 use crate::room::Game;
 use crate::runtime::{Closed, ConnectionId, Identity, Join};
-use crate::session::{self, Hello, code};
+use crate::session::{self, Hello, Token, code};
 
 /// Who opened a socket.
 #[derive(Clone)]
@@ -118,7 +118,8 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
     };
     let conn = ConnectionId(shared.next_connection());
     let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
-    let link = enter(shared, room, &stop, conn, Join { hello, identity }, outbox, &inbox).await?;
+    let link =
+        enter(shared, room, &stop, conn, Join { hello, identity, token: token()? }, outbox, &inbox).await?;
     // In the room, it is the seats that are limited.
     drop(pass);
     let Err(stop) = listen(conn, &link, frames, outbox, &inbox).await;
@@ -127,6 +128,14 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
     // A room that is gone, or has closed the socket itself, has no need to hear.
     let _ = link.send(Command::Close { conn, how }).await;
     Err(stop)
+}
+
+/// A fresh secret.
+fn token() -> Result<Token, Stop> {
+    let mut token = Token([0; 16]);
+    getrandom::fill(&mut token.0)
+        .map_err(|_| Stop::close(code::SERVER_FAILED, "the server has no randomness"))?;
+    Ok(token)
 }
 
 /// Asks the game who this is.

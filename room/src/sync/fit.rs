@@ -25,28 +25,50 @@ pub(super) enum What {
     Merge(FieldMask, Tick),
 }
 
+/// What an update has room for, in bytes before compression and on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) plain: usize,
+    pub(super) wire: usize,
+}
+
 /// Sorts what fits to the front; returns how many do. Half of the room goes to what has waited longest, so that
 /// nothing starves; the rest goes to the room's and the player's own, then by priority. A change waits at most
 /// as many sends as half an update has to carry all that is wanted. The longest waiting goes even where it is
 /// larger than that, so the largest entity has its turn too, beside an own one that changes at every send.
+/// `wire` says what an item takes on the wire; it is asked only of what may go.
 pub(super) fn take_fitting(
     items: &mut [Item],
-    room: usize,
+    room: Room,
     now: Tick,
     by_priority: impl Fn(&Item, &Item) -> Ordering,
+    mut wire: impl FnMut(&Item) -> usize,
 ) -> usize {
-    let (mut used, mut fit) = (0, 0);
+    let mut used = Room { plain: 0, wire: 0 };
+    let mut fit = 0;
+    // Whether an item goes beside what goes already.
+    let mut goes = |item: &Item, used: &mut Room, first: bool, room: Room| {
+        if !first && used.plain + item.size > room.plain {
+            return false;
+        }
+        let on_wire = wire(item);
+        if !first && used.wire + on_wire > room.wire {
+            return false;
+        }
+        used.plain += item.size;
+        used.wire += on_wire;
+        true
+    };
     items.sort_unstable_by(|a, b| a.from.cmp(&b.from).then(by_priority(a, b)));
     while fit < items.len()
         && items[fit].from < now
-        && (fit == 0 || (used < room / 2 && used + items[fit].size <= room))
+        && (fit == 0 || (used.plain < room.plain / 2 && used.wire < room.wire / 2))
+        && goes(&items[fit], &mut used, fit == 0, room)
     {
-        used += items[fit].size;
         fit += 1;
     }
     items[fit..].sort_unstable_by(by_priority);
-    while fit < items.len() && (fit == 0 || used + items[fit].size <= room) {
-        used += items[fit].size;
+    while fit < items.len() && goes(&items[fit], &mut used, fit == 0, room) {
         fit += 1;
     }
     fit
@@ -68,7 +90,8 @@ mod tests {
             waiting.retain(|held| held.slot != 0);
             let mut items = waiting.clone();
             items.push(item(0, 95, 0, now));
-            let fit = take_fitting(&mut items, 100, Tick(now), order);
+            let room = Room { plain: 100, wire: 100 };
+            let fit = take_fitting(&mut items, room, Tick(now), order, |item| item.size);
             assert!(fit > 0, "something goes at every send");
             waiting = items.split_off(fit);
         }

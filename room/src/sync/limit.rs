@@ -49,7 +49,7 @@ pub fn cut(
         // Those in the view stay while they are within a tenth of the limit.
         let slack = most + most.div_ceil(10);
         for (i, (_, _, slot)) in ranked.iter().enumerate().skip(most) {
-            if i >= slack || !viewer.view.contains(*slot) {
+            if i >= slack || !viewer.was_shown(*slot) {
                 shown.remove(*slot);
             }
         }

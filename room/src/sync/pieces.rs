@@ -49,15 +49,20 @@ impl Pieces {
         compressor: &mut Compressor,
         out: &mut Vec<u8>,
     ) -> usize {
+        let len = self.ready(world, slot, level, compressor);
+        out.extend_from_slice(self.pieces[slot as usize].as_deref().unwrap_or_default());
+        len
+    }
+
+    /// Makes the piece of a slot if need be; returns its length.
+    pub fn ready(&mut self, world: &World, slot: u32, level: u32, compressor: &mut Compressor) -> usize {
         if self.pieces.len() <= slot as usize {
             self.pieces.resize_with(world.slot_count().max(slot as usize + 1), || None);
         }
         if self.pieces[slot as usize].is_none() {
             self.make(world, slot, level, compressor);
         }
-        let piece = self.pieces[slot as usize].as_deref().unwrap_or_default();
-        out.extend_from_slice(piece);
-        piece.len()
+        self.len(slot).unwrap_or_default()
     }
 
     fn make(&mut self, world: &World, slot: u32, level: u32, compressor: &mut Compressor) {

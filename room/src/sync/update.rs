@@ -92,7 +92,8 @@ pub struct UpdateWriter {
     pieces: usize,
     /// The kind and fields of the group of merges that ends the loose bytes.
     merging: Option<(u8, FieldMask)>,
-    sent: usize,
+    /// Bytes of the messages of the update so far.
+    sent: Vec<usize>,
 }
 
 impl UpdateWriter {
@@ -100,7 +101,7 @@ impl UpdateWriter {
     pub fn begin(&mut self, viewer: u32, head: UpdateHead) {
         self.viewer = viewer;
         self.head = Some(head);
-        self.sent = 0;
+        self.sent.clear();
         self.start_part();
     }
 
@@ -236,11 +237,11 @@ impl UpdateWriter {
         self.plain.push(0);
     }
 
-    /// Ends the update; returns the bytes of its messages.
-    pub fn finish(&mut self, press: &mut Press<'_>) -> usize {
+    /// Ends the update; returns the bytes of each of its messages.
+    pub fn finish(&mut self, press: &mut Press<'_>) -> &[usize] {
         self.close_part(true, press);
-        press.stats.bytes_sent += self.sent as u64;
-        self.sent
+        press.stats.bytes_sent += self.sent.iter().sum::<usize>() as u64;
+        &self.sent
     }
 
     fn close_part(&mut self, last: bool, press: &mut Press<'_>) {
@@ -259,7 +260,7 @@ impl UpdateWriter {
             press.out.bytes.extend_from_slice(&self.plain);
         }
         let end = press.out.bytes.len();
-        self.sent += end - start;
+        self.sent.push(end - start);
         press.out.messages.push((self.viewer, start..end));
         self.start_part();
     }

@@ -1,17 +1,19 @@
 //! What one connection sees, and what it is owed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use super::fit::{Item, What, take_fitting};
+use super::fit::{Item, Room, What, take_fitting};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::update::{Press, UpdateWriter, enter_len};
+use super::window::Window;
 use super::world::World;
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
 use crate::tick::Tick;
+use crate::wire::message::Claim;
 use crate::wire::record::SentBytes;
 use crate::wire::update::UpdateHead;
 
@@ -48,9 +50,13 @@ pub struct Viewer {
     pub stale: bool,
     /// An empty update is due, so that the client knows the silence for rest.
     rest_due: bool,
-    /// Updates on the wire that are not acknowledged: ticks and bytes.
-    unacknowledged: VecDeque<(Tick, usize)>,
-    unacknowledged_bytes: usize,
+    /// What is on the wire.
+    pub window: Window,
+    /// The client's page is hidden: it gets no updates.
+    pub hidden: bool,
+    /// What the view holds is what a returning client says that it holds, and no update has been sent yet. The
+    /// room believes it only to its cost: nothing is visible for it, and it counts for no rank and no event.
+    claimed: bool,
     /// Priorities as last asked, where they are asked of changed entities alone.
     pub priorities: BTreeMap<u32, f64>,
 }
@@ -118,10 +124,51 @@ impl Viewer {
         }
     }
 
+    /// A viewer of a client that comes back. What it claims to hold up to a tick is brought up to date; what does
+    /// not live any more, or was created later, leaves. Of another generation, everything leaves.
+    #[must_use]
+    pub fn resumed(
+        player: PlayerId,
+        parts: usize,
+        claim: &Claim,
+        complete: Option<Tick>,
+        world: &World,
+    ) -> Viewer {
+        let mut viewer = Viewer { claimed: true, rest_due: true, ..Viewer::new(player, parts) };
+        viewer.behind = Some(complete.unwrap_or_default());
+        let held = |slot: &u32| {
+            let created = world.info(*slot).created;
+            world.wire_kind(*slot).is_some()
+                && created > Tick::ZERO
+                && complete.is_some_and(|tick| created <= tick)
+        };
+        for id in &claim.ids {
+            match world.slot(*id).filter(held) {
+                Some(slot) => viewer.view.insert(slot),
+                None => viewer.owed.push(*id),
+            }
+        }
+        if crate::faults::is(crate::faults::Fault::LeaveForgotten) {
+            viewer.owed.clear();
+        }
+        viewer
+    }
+
     /// Whether the client was sent the entity of a slot.
     #[must_use]
     pub fn knows(&self, slot: u32) -> bool {
+        !self.claimed && self.has(slot)
+    }
+
+    /// Whether the client has the entity of a slot, as it says or as was sent.
+    fn has(&self, slot: u32) -> bool {
         self.view.contains(slot) && self.held(slot).is_none_or(|h| h.since.is_some())
+    }
+
+    /// Whether the entity was in the view that the room made: a limit lets such stay a little longer.
+    #[must_use]
+    pub fn was_shown(&self, slot: u32) -> bool {
+        !self.claimed && self.view.contains(slot)
     }
 
     /// What is held back of a slot.
@@ -133,24 +180,7 @@ impl Viewer {
     /// Whether everything was sent and acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.held.is_empty()
-            && self.behind.is_none()
-            && self.owed.is_empty()
-            && self.unacknowledged.is_empty()
-    }
-
-    /// Bytes of updates that are not acknowledged.
-    #[must_use]
-    pub fn unacknowledged(&self) -> usize {
-        self.unacknowledged_bytes
-    }
-
-    /// The client applied everything up to a tick.
-    pub fn acknowledge(&mut self, tick: Tick) {
-        while self.unacknowledged.front().is_some_and(|(t, _)| *t <= tick) {
-            let (_, bytes) = self.unacknowledged.pop_front().unwrap_or_default();
-            self.unacknowledged_bytes -= bytes;
-        }
+        self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.window.is_empty()
     }
 
     /// Whether this seal has nothing for the connection.
@@ -163,7 +193,8 @@ impl Viewer {
         if self.is_idle() {
             return;
         }
-        if self.unacknowledged_bytes >= sealed.window {
+        let window = self.window.size(sealed.window);
+        if self.hidden || self.window.bytes() >= window {
             self.withhold(sealed.last, press.world);
             return;
         }
@@ -177,13 +208,13 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         let (plain, wire) = self.compare(scratch, press, self.look);
-        if self.unacknowledged_bytes > 0 && self.unacknowledged_bytes + wire.min(sealed.cap) > sealed.window {
+        if !self.window.is_empty() && self.window.bytes() + wire > window {
             self.withhold(sealed.last, press.world);
             return;
         }
         let merged = self.behind.is_some() || !self.held.is_empty();
-        if merged || plain > sealed.cap {
-            self.choose(index, sealed, scratch, press);
+        if merged || plain > sealed.cap || wire > window {
+            self.choose(index, sealed, window, scratch, press);
         } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
         {
             self.find_places(&scratch.next, &mut scratch.places, press);
@@ -284,7 +315,7 @@ impl Viewer {
             enters.sort_unstable();
             for (word, bits) in self.view.words() {
                 let gone = Ones(bits & !shown.word(*word)).map(|bit| word * 64 + bit);
-                leaves.extend(gone.filter(|slot| self.knows(*slot)).map(|slot| press.world.info(slot).id));
+                leaves.extend(gone.filter(|slot| self.has(*slot)).map(|slot| press.world.info(slot).id));
             }
             was.clear();
             next.assign_bits(shown);
@@ -298,11 +329,8 @@ impl Viewer {
         for slot in enters.iter() {
             let len = enter_len(press.world, *slot);
             plain += len;
-            // What is not compressed yet is guessed at.
-            wire += press
-                .pieces
-                .len(*slot)
-                .map_or(len.div_ceil(if len < limits::PIECE { 1 } else { 4 }), |p| p.min(len));
+            // What is not compressed yet counts whole.
+            wire += press.pieces.len(*slot).map_or(len, |piece| piece.min(len));
         }
         (plain, wire)
     }
@@ -321,7 +349,14 @@ impl Viewer {
 
     /// Where not all fits, or not all that is missing is of the last seal: chooses what to send now and what to
     /// hold back. Fills `scratch.items` with what is sent and `self.held` with what is not.
-    fn choose(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &Press<'_>) {
+    fn choose(
+        &mut self,
+        index: u32,
+        sealed: &Sealed<'_>,
+        window: usize,
+        scratch: &mut Scratch,
+        press: &mut Press<'_>,
+    ) {
         let mut items = std::mem::take(&mut scratch.items);
         items.clear();
         let mut measured = SentBytes::default();
@@ -336,12 +371,19 @@ impl Viewer {
                 items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
             }
         }
+        let Press { world, pieces, compressor, level, .. } = &mut *press;
+        let (world, level) = (*world, *level);
         let by_priority = |a: &Item, b: &Item| {
-            let id = |item: &Item| press.world.info(item.slot).id;
+            let id = |item: &Item| world.info(item.slot).id;
             a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
         };
-        let room = sealed.cap.saturating_sub(scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1));
-        let fit = take_fitting(&mut items, room, sealed.tick, by_priority);
+        let leaves = scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1);
+        let room = Room { plain: sealed.cap.saturating_sub(leaves), wire: window.saturating_sub(leaves) };
+        let wire = |item: &Item| match item.what {
+            What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, level, compressor),
+            _ => item.size,
+        };
+        let fit = take_fitting(&mut items, room, sealed.tick, by_priority, wire);
         self.held.clear();
         for item in &items[fit..] {
             let since = match item.what {
@@ -420,6 +462,7 @@ impl Viewer {
         std::mem::swap(&mut self.view, &mut scratch.next);
         self.behind = None;
         self.owed.clear();
+        self.claimed = false;
         self.look = false;
         self.stale = false;
     }
@@ -457,11 +500,10 @@ impl Viewer {
                 writer.changes_in_parts(group as u32, &places[group], press);
             }
         }
-        let bytes = writer.finish(press);
+        let parts = writer.finish(press);
+        self.window.push(sealed.tick, parts);
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
-        self.unacknowledged.push_back((sealed.tick, bytes));
-        self.unacknowledged_bytes += bytes;
     }
 
     /// A hash of what the client holds: IDs in order, each with its whole encoding.

@@ -1,23 +1,28 @@
-//! A send: the seal, each connection's update, and the events behind it.
+//! A send: the seal, each connection's update, and the game's messages behind it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Runtime;
-use crate::room::ConnectionId;
+use crate::entity::SessionId;
 use crate::room::game::Game;
 use crate::room::lens::RoomLens;
 use crate::room::log::Log;
-use crate::room::outgoing::Target;
+use crate::room::outgoing::{Class, Queued, Target};
+use crate::room::{Connection, ConnectionId};
 use crate::sync::Views;
 use crate::sync::interest::Notes;
+use crate::wire::message::RoomMessage;
 
 /// Where the bytes of something outgoing lie.
+#[derive(Clone)]
 pub(super) enum Source {
     Own(Range<usize>),
     Update(Range<usize>),
-    Event(Range<usize>),
+    Shared(Arc<[u8]>),
     Close(u16, Range<usize>),
+    Abort,
 }
 
 pub(super) struct Item {
@@ -29,7 +34,8 @@ pub(super) struct Item {
 #[derive(Default)]
 pub(super) struct Out {
     pub(super) bytes: Vec<u8>,
-    pub(super) events: Vec<u8>,
+    /// What the last item lent.
+    lent: Option<Arc<[u8]>>,
     items: Vec<Item>,
     next: usize,
     /// Connections closed since the last tick began: until it has ended, what they sent before is still handled.
@@ -41,6 +47,17 @@ impl Out {
         if !self.closed.contains(&conn) {
             self.items.push(Item { conn, source });
         }
+    }
+
+    /// Ends a connection without a close frame; what is pushed for it later is dropped.
+    pub(super) fn abort(&mut self, conn: ConnectionId) {
+        self.push(conn, Source::Abort);
+        self.closed.insert(conn);
+    }
+
+    /// Keeps a shared message for as long as the driver looks at it.
+    pub(super) fn lend(&mut self, message: Arc<[u8]>) -> &[u8] {
+        self.lent.insert(message)
     }
 
     pub(super) fn message(&mut self, conn: ConnectionId, encode: impl FnOnce(&mut Vec<u8>)) {
@@ -70,14 +87,9 @@ impl Out {
             return None;
         }
         let Item { conn, source } = &self.items[self.next];
-        let source = match source {
-            Source::Own(range) => Source::Own(range.clone()),
-            Source::Update(range) => Source::Update(range.clone()),
-            Source::Event(range) => Source::Event(range.clone()),
-            Source::Close(code, range) => Source::Close(*code, range.clone()),
-        };
+        let item = Item { conn: *conn, source: source.clone() };
         self.next += 1;
-        Some(Item { conn: *conn, source })
+        Some(item)
     }
 
     fn is_drained(&self) -> bool {
@@ -87,7 +99,7 @@ impl Out {
 
 impl<G: Game> Runtime<G> {
     pub(super) fn send(&mut self) {
-        let updates = |item: &Item| matches!(item.source, Source::Update(_) | Source::Event(_));
+        let updates = |item: &Item| matches!(item.source, Source::Update(_));
         debug_assert!(
             self.out.is_drained() || !self.out.items[self.out.next..].iter().any(updates),
             "poll_transmit is drained before the next send"
@@ -104,18 +116,18 @@ impl<G: Game> Runtime<G> {
                 self.out.push(conn, Source::Update(range.clone()));
             }
         }
-        self.push_events(&views, &saw);
+        self.push_messages(&views, &saw);
+        self.push_ready();
         self.room.views = Some(views);
         self.write_notes(notes);
         self.room.world.end_seal();
     }
 
-    /// For each event to those who see an entity, the viewers who had it before this send's update.
+    /// For each message to those who see an entity, the viewers who had it before this send's update.
     fn who_sees(&self, views: &Views) -> Vec<Vec<u32>> {
-        let queued = &self.room.events.queued;
-        let asked = queued
-            .iter()
-            .filter_map(|(target, _)| if let Target::Seeing(slot) = target { Some(*slot) } else { None });
+        let queued = &self.room.messages.queued;
+        let asked =
+            queued.iter().filter_map(|m| if let Target::Seeing(slot) = m.target { Some(slot) } else { None });
         asked
             .map(|slot| self.viewers().filter(|v| views.viewer(*v).is_some_and(|v| v.knows(slot))).collect())
             .collect()
@@ -125,40 +137,74 @@ impl<G: Game> Runtime<G> {
         self.room.by_id.values().copied()
     }
 
-    fn push_events(&mut self, views: &Views, saw: &[Vec<u32>]) {
-        std::mem::swap(&mut self.out.events, &mut self.room.events.bytes);
-        self.room.events.bytes.clear();
+    /// The sessions of viewers, in the order of their connections.
+    fn sessions_where(&self, meant: impl Fn(u32) -> bool) -> Vec<SessionId> {
+        let meant = self.viewers().filter(|viewer| meant(*viewer));
+        meant.filter_map(|viewer| self.room.at(viewer).map(Connection::session)).collect()
+    }
+
+    /// Addresses what the game sent since the last send.
+    fn push_messages(&mut self, views: &Views, saw: &[Vec<u32>]) {
         let mut saw = saw.iter();
-        let mut queued = std::mem::take(&mut self.room.events.queued);
-        for (target, range) in queued.drain(..) {
-            match target {
-                Target::Connection(to) if self.room.by_id.contains_key(&to) => {
-                    self.out.push(to, Source::Event(range));
+        let mut queued = std::mem::take(&mut self.room.messages.queued);
+        for Queued { target, class, message } in queued.drain(..) {
+            let sessions = match target {
+                Target::Session(session) => vec![session],
+                Target::Player(player) => self.room.sessions.of_player(player).to_vec(),
+                Target::Everyone(last) => {
+                    self.room.sessions.iter().map(|(id, _)| id).take_while(|id| *id <= last).collect()
                 }
-                Target::Connection(_) => {}
-                Target::Player(to) => {
-                    if let Some(conn) = self.room.of_player.get(&to) {
-                        self.out.push(*conn, Source::Event(range));
-                    }
-                }
-                Target::Everyone => self.push_event(&range, |_| true),
                 Target::Seeing(slot) => {
                     let before = saw.next().map(Vec::as_slice).unwrap_or_default();
                     let sees = |viewer| views.viewer(viewer).is_some_and(|v| v.knows(slot));
-                    self.push_event(&range, |viewer| before.contains(&viewer) || sees(viewer));
+                    self.sessions_where(|viewer| before.contains(&viewer) || sees(viewer))
                 }
                 Target::Key(key) => {
                     let subscribers = views.subscribers(&key);
-                    self.push_event(&range, |viewer| subscribers.contains(viewer));
+                    self.sessions_where(|viewer| subscribers.contains(viewer))
                 }
+            };
+            for session in sessions {
+                self.push_to(session, class, &message);
             }
         }
-        self.room.events.queued = queued;
+        self.room.messages.queued = queued;
     }
 
-    fn push_event(&mut self, range: &Range<usize>, meant: impl Fn(u32) -> bool) {
-        for (conn, _) in self.room.by_id.iter().filter(|(_, viewer)| meant(**viewer)) {
-            self.out.push(*conn, Source::Event(range.clone()));
+    fn push_to(&mut self, id: SessionId, class: Class, message: &Arc<[u8]>) {
+        let Some(session) = self.room.sessions.get_mut(id) else { return };
+        match class {
+            Class::Event => {
+                session.outbox.push(message.clone());
+                self.push_kept(id);
+            }
+            Class::Transient if session.held.is_none() && session.hidden_since.is_none() => {
+                self.out.push(session.conn, Source::Shared(message.clone()));
+            }
+            Class::Transient => {}
+        }
+    }
+
+    /// Puts on the wire what a session keeps and its connection has room for.
+    fn push_kept(&mut self, id: SessionId) {
+        let Some(session) = self.room.sessions.get_mut(id).filter(|session| session.held.is_none()) else {
+            return;
+        };
+        while let Some(message) = session.outbox.next() {
+            self.out.push(session.conn, Source::Shared(message));
+        }
+    }
+
+    /// Sessions to which something is owed: what they keep, and word of what the room has handled.
+    fn push_ready(&mut self) {
+        for id in std::mem::take(&mut self.room.sessions.ready) {
+            self.push_kept(id);
+            let Some(session) = self.room.sessions.get_mut(id) else { continue };
+            if session.held.is_none() && session.told < session.handled {
+                session.told = session.handled;
+                let (conn, handled) = (session.conn, session.handled);
+                self.out.message(conn, |out| RoomMessage::Ack(handled).encode(out));
+            }
         }
     }
 

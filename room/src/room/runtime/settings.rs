@@ -14,8 +14,25 @@ pub struct Settings {
     pub seats: usize,
     /// The most plain bytes of one update; 256 KiB if not said. At least one part (60 KiB).
     pub update_cap: usize,
-    /// The most unacknowledged bytes of a connection past which no update starts; 256 KiB if not said.
+    /// The highest window of a connection, in bytes: an update starts only where it and what is not acknowledged fit
+    /// the window. It starts at 64 KiB and follows what a second acknowledges; 256 KiB if not said.
     pub window: usize,
+    /// Seconds that a session is held, 0 to 300; if not said 15 where the connection ended with a close frame, 30
+    /// where it broke and 120 where the page had been hidden.
+    pub hold_seconds: Option<u32>,
+    /// What an account's second connection means.
+    pub sessions: Sessions,
+    /// Events for one session that wait for acknowledgement; past it for 30 seconds the connection is ended. 4,096
+    /// if not said, at most 16,384. Clients are told, and keep no more of their own.
+    pub events_most: usize,
+    /// Bytes of such events; 1 MiB if not said, at most 4 MiB.
+    pub events_bytes: usize,
+    /// Messages a second that a client may send on average, inputs and acknowledgements apart; 60 if not said.
+    pub messages_per_second: u32,
+    /// How many of them at once; 120 if not said.
+    pub messages_burst: u32,
+    /// Strangers reach it: a panic in a hook costs that call and not the room.
+    pub deployed: bool,
     /// The DEFLATE level at which large entities are compressed, once a version: 1 to 9, 6 if not said.
     pub piece_level: u32,
     /// Whether each update carries a hash of the view, for tests and for finding divergence.
@@ -32,11 +49,30 @@ impl Default for Settings {
             seats: limits::SEATS,
             update_cap: limits::UPDATE,
             window: limits::WINDOW,
+            hold_seconds: None,
+            sessions: Sessions::default(),
+            events_most: limits::EVENTS,
+            events_bytes: limits::EVENTS_BYTES,
+            messages_per_second: limits::MESSAGES_PER_SECOND,
+            messages_burst: limits::MESSAGES_BURST,
+            deployed: false,
             piece_level: 6,
             view_hash: false,
             build: String::new(),
         }
     }
+}
+
+/// What it means that an account connects while it plays already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sessions {
+    /// Its session goes on over the newer connection; the older one is closed with 4005.
+    #[default]
+    Continue,
+    /// It gets a session of its own, of the same player.
+    Several,
+    /// The newer one is refused with 4003.
+    Refuse,
 }
 
 /// A room that cannot start.
@@ -79,6 +115,23 @@ impl Settings {
             "61440 to 8388608",
         )?;
         check(self.window >= limits::PART, "window", self.window.to_string(), "61440 and more")?;
+        let hold = self.hold_seconds.unwrap_or_default();
+        check(hold <= limits::HOLD_MOST_SECONDS, "hold_seconds", hold.to_string(), "0 to 300")?;
+        let most = limits::EVENTS_MOST;
+        check(
+            (1..=most).contains(&self.events_most),
+            "events_most",
+            self.events_most.to_string(),
+            "1 to 16384",
+        )?;
+        let bytes = limits::ROOM_MESSAGE..=limits::EVENTS_BYTES_MOST;
+        let value = self.events_bytes.to_string();
+        check(bytes.contains(&self.events_bytes), "events_bytes", value, "65536 to 4194304")?;
+        for (setting, value) in
+            [("messages_per_second", self.messages_per_second), ("messages_burst", self.messages_burst)]
+        {
+            check(value >= 1, setting, value.to_string(), "1 and more")?;
+        }
         check((1..=9).contains(&self.piece_level), "piece_level", self.piece_level.to_string(), "1 to 9")?;
         let build = self.build.is_empty() || crate::wire::message::is_build(&self.build);
         check(build, "build", format!("{:?}", self.build), "1 to 64 letters, digits, '.', '_', '-'")

@@ -1,0 +1,331 @@
+//! What clients say: messages as they come, and events and calls as the game handles them.
+
+use std::sync::Arc;
+
+use super::inbox::Arrival;
+use super::{Closed, Runtime};
+use crate::entity::SessionId;
+use crate::limits;
+use crate::room::game::{Dropped, Game, Peer};
+use crate::room::log::Log;
+use crate::room::sessions::{Asked, Said, Waiting};
+use crate::room::{Connection, ConnectionId};
+use crate::session::credit::Rate;
+use crate::session::{code, cut};
+use crate::wire::message::{Ack, Call, ClientMessage, Outcome, RoomMessage};
+use crate::wire::{DecodeError, payload};
+
+/// The code and reason with which a connection is closed for what it sent.
+type Refused = (u16, String);
+
+fn bad(error: DecodeError) -> Refused {
+    (code::BAD_MESSAGE, error.to_string())
+}
+
+impl<G: Game> Runtime<G> {
+    /// Takes a message; what cannot be one closes the connection.
+    pub(super) fn hear(
+        &mut self,
+        conn: ConnectionId,
+        now: std::time::Duration,
+        bytes: &[u8],
+    ) -> Result<(), Refused> {
+        let Some(session) = self.inbox.socket(conn).map(|socket| socket.session) else { return Ok(()) };
+        let message = match bytes.first() {
+            // Past its credit a transient is not looked at.
+            Some(&crate::wire::message::tag::CLIENT_TRANSIENT)
+                if session.is_some_and(|id| !self.has_credit(id)) =>
+            {
+                return Ok(());
+            }
+            _ => ClientMessage::decode(bytes).map_err(bad)?,
+        };
+        let early = || bad(DecodeError::Order);
+        match message {
+            ClientMessage::Hello(_) => Err((code::SECOND_HELLO, String::from("a second hello"))),
+            ClientMessage::Ping(clock) => {
+                if session.is_none_or(|id| self.has_credit(id)) {
+                    let time = self.time(now);
+                    self.out.message(conn, |out| RoomMessage::Pong { clock, time }.encode(out));
+                }
+                Ok(())
+            }
+            ClientMessage::Leave => {
+                self.inbox.end(conn, Arrival::Leave);
+                Ok(())
+            }
+            ClientMessage::Event { gap, payload } => {
+                let said = |_: &Self| payload::decode(payload).map(Said::Event).map_err(bad);
+                self.said(conn, session.ok_or_else(early)?, gap, payload.len(), said)
+            }
+            ClientMessage::Call(call) => {
+                let said = |runtime: &Self| runtime.asked(call).map(Said::Call).map_err(bad);
+                self.said(conn, session.ok_or_else(early)?, call.gap, call.payload.len(), said)
+            }
+            ClientMessage::Transient(bytes) => {
+                session.ok_or_else(early)?;
+                let event = payload::decode(bytes).map_err(bad)?;
+                self.inbox.arrived(conn, Arrival::Transient(event));
+                Ok(())
+            }
+            ClientMessage::Hidden(hidden) => {
+                self.set_hidden(conn, session.ok_or_else(early)?, hidden);
+                Ok(())
+            }
+            ClientMessage::Ack(ack) => {
+                self.acknowledge(conn, session.ok_or_else(early)?, ack);
+                Ok(())
+            }
+        }
+    }
+
+    /// An event or a call came: it waits in its session, unless it came before.
+    fn said(
+        &mut self,
+        conn: ConnectionId,
+        id: SessionId,
+        gap: u64,
+        len: usize,
+        decode: impl FnOnce(&Self) -> Result<Said<G>, Refused>,
+    ) -> Result<(), Refused> {
+        let Some(socket) = self.inbox.socket(conn) else { return Ok(()) };
+        let number = socket.last.checked_add(gap).filter(|number| *number <= limits::ID_MOST);
+        let number = number.ok_or_else(|| bad(DecodeError::Value))?;
+        socket.last = number;
+        if self.room.sessions.get(id).is_none_or(|session| session.has(number)) {
+            return Ok(());
+        }
+        let said = decode(self)?;
+        let cost = len + limits::MESSAGE_COST;
+        let Some(session) = self.room.sessions.get_mut(id) else { return Ok(()) };
+        if !session.wait(Waiting { number, cost, said }) {
+            return Err((code::FLOOD, String::from("too many events wait for the room")));
+        }
+        self.inbox.arrived(conn, Arrival::Said(id));
+        Ok(())
+    }
+
+    fn asked(&self, call: Call<'_>) -> Result<Asked<G>, DecodeError> {
+        let run = self.calls.decode(call.name, call.payload)?;
+        Ok(Asked { run, through: call.through, deadline: call.deadline })
+    }
+
+    /// Takes a message's credit.
+    fn has_credit(&mut self, id: SessionId) -> bool {
+        let (rate, now) = (self.rate(), self.room.tick);
+        let Some(session) = self.room.sessions.get_mut(id) else { return false };
+        let has = session.credit.take(rate, now);
+        session.flooded += u64::from(!has);
+        has
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        Rate {
+            per_second: self.settings.messages_per_second,
+            burst: self.settings.messages_burst,
+            tick_rate: self.settings.tick_rate,
+        }
+    }
+
+    /// The room's time in thousandths of a tick.
+    fn time(&self, now: std::time::Duration) -> u64 {
+        let since = now.saturating_sub(self.ticked_at).as_micros() as u64;
+        let part = since.saturating_mul(u64::from(self.settings.tick_rate)) / 1000;
+        self.room.tick.0 * 1000 + part.min(999)
+    }
+
+    fn set_hidden(&mut self, conn: ConnectionId, id: SessionId, hidden: bool) {
+        let now = self.room.tick;
+        if let Some(session) = self.room.sessions.get_mut(id) {
+            session.hidden_since = hidden.then(|| session.hidden_since.unwrap_or(now));
+        }
+        if let Some(viewer) = self.room.by_id.get(&conn).copied() {
+            self.room.views_mut().set_hidden(viewer, hidden);
+        }
+    }
+
+    fn acknowledge(&mut self, conn: ConnectionId, id: SessionId, ack: Ack) {
+        let now = self.room.tick;
+        if let Some(viewer) = self.room.by_id.get(&conn).copied() {
+            self.room.views_mut().acknowledge(viewer, ack, now);
+        }
+        if let Some(session) = self.room.sessions.get_mut(id) {
+            session.tokens.confirm();
+            session.outbox.acknowledge(ack.events);
+            if session.outbox.has_unsent() {
+                self.room.sessions.ready.insert(id);
+            }
+        }
+    }
+
+    /// Handles what waits in a session while it has credit.
+    pub(super) fn handle_waiting(&mut self, id: SessionId) {
+        loop {
+            let (rate, now) = (self.rate(), self.room.tick);
+            let Some(session) = self.room.sessions.get_mut(id) else { return };
+            if session.waiting.is_empty() {
+                self.room.sessions.owing.remove(&id);
+                return;
+            }
+            if !session.credit.take(rate, now) {
+                self.room.sessions.owing.insert(id);
+                return;
+            }
+            self.handle_next(id);
+        }
+    }
+
+    /// Handles the next event or call of a session; returns whether there was one.
+    pub(super) fn handle_next(&mut self, id: SessionId) -> bool {
+        let Some(session) = self.room.sessions.get_mut(id) else { return false };
+        let Some(Waiting { number, said, .. }) = session.next() else { return false };
+        let peer = session.peer();
+        let answer = match said {
+            Said::Event(event) => {
+                let handled = self.caught("on_event", |game, room| game.on_event(room, peer, event));
+                handled.is_none().then_some(RoomMessage::Failed(number))
+            }
+            Said::Call(asked) => {
+                let outcome = self.call(id, peer, asked);
+                let (bytes, reason);
+                let outcome = match outcome {
+                    Ok(value) => {
+                        bytes = value;
+                        Outcome::Accepted(&bytes)
+                    }
+                    Err(text) => {
+                        reason = cut(text, limits::REFUSAL);
+                        Outcome::Refused(&reason)
+                    }
+                };
+                let result = RoomMessage::Result { call: number, tick: self.room.tick, outcome };
+                return self.handled(id, number, Some(encoded(&result)));
+            }
+        };
+        self.handled(id, number, answer.map(|answer| encoded(&answer)))
+    }
+
+    fn handled(&mut self, id: SessionId, number: u64, answer: Option<Arc<[u8]>>) -> bool {
+        if let Some(session) = self.room.sessions.get_mut(id) {
+            session.handled = number;
+            if let Some(answer) = answer {
+                session.outbox.push(answer);
+            }
+            self.room.sessions.ready.insert(id);
+        }
+        true
+    }
+
+    /// Runs a call, where it may run.
+    fn call(&mut self, id: SessionId, peer: Peer, asked: Asked<G>) -> Result<Vec<u8>, String> {
+        let Some((name, run)) = asked.run else { return Err("unknown_call".into()) };
+        let now = self.room.tick;
+        if asked.deadline.0 != 0 && now > asked.deadline {
+            return Err("late".into());
+        }
+        let owner = |id| self.room.world.slot(id).and_then(|slot| self.room.world.owner(slot));
+        if asked.through.is_some_and(|id| owner(id) != Some(peer.player)) {
+            return Err("not_owner".into());
+        }
+        if let Some((per_second, burst)) = self.calls.rate_of(name) {
+            let rate = Rate { per_second, burst, tick_rate: self.settings.tick_rate };
+            let may = self.room.sessions.get_mut(id).is_some_and(|session| session.may_call(name, rate, now));
+            if !may {
+                return Err("too_many".into());
+            }
+        }
+        match self.caught(name, |game, room| run(game, room, peer)) {
+            Some(answer) => answer.map_err(|refused| refused.reason().to_owned()),
+            None => Err("failed".into()),
+        }
+    }
+
+    pub(super) fn transient(&mut self, conn: ConnectionId, event: G::Event) {
+        if let Some(peer) = self.room.connection(conn).map(Connection::peer) {
+            self.caught("on_transient", |game, room| game.on_transient(room, peer, event));
+        }
+    }
+
+    /// Once a second: ends connections that take nothing, and sessions for which too much waits.
+    pub(super) fn watch(&mut self) {
+        let tick_rate = u64::from(self.settings.tick_rate);
+        let now = self.room.tick;
+        if !now.0.is_multiple_of(tick_rate) {
+            return;
+        }
+        let mut behind = Vec::new();
+        let mut over = Vec::new();
+        let (most, bytes) = (self.settings.events_most, self.settings.events_bytes);
+        for (id, session) in self.room.sessions.iter_mut() {
+            let (count, size) = (session.outbox.len(), session.outbox.bytes());
+            let past = count > most || size > bytes;
+            session.over_since = past.then(|| session.over_since.unwrap_or(now));
+            let waited = session.over_since.map_or(0, |since| now.0 - since.0);
+            let far = count > limits::EVENTS_MOST || size > limits::EVENTS_BYTES_MOST;
+            if far || (past && session.held.is_some()) {
+                over.push((id, session.conn));
+            } else if waited > limits::EVENTS_SECONDS * tick_rate {
+                behind.push((id, session.conn));
+            }
+        }
+        for (conn, viewer) in &self.room.by_id {
+            let viewer = self.room.views.as_ref().and_then(|views| views.viewer(*viewer));
+            if viewer.is_some_and(|viewer| viewer.window.stuck(now) > limits::FELL_BEHIND_SECONDS * tick_rate)
+                && let Some(id) = self.room.sessions.of_conn(*conn)
+            {
+                behind.push((id, *conn));
+            }
+        }
+        for (id, conn) in over {
+            self.cut_off(conn);
+            self.end(id, crate::room::LeaveReason::Dropped);
+        }
+        for (id, conn) in behind {
+            if self
+                .room
+                .sessions
+                .get(id)
+                .is_some_and(|session| session.held.is_none() && session.conn == conn)
+            {
+                self.cut_off(conn);
+                self.drop_connection(conn, Dropped::FellBehind);
+            }
+        }
+    }
+
+    /// Ends a socket without a close frame, which it would not read.
+    fn cut_off(&mut self, conn: ConnectionId) {
+        self.inbox.forget(conn);
+        self.out.abort(conn);
+    }
+
+    /// Tells of what was dropped, once a heartbeat.
+    pub(super) fn note_flooded(&mut self) {
+        let heartbeat = limits::HEARTBEAT_SECONDS * u64::from(self.settings.tick_rate);
+        if !self.room.tick.0.is_multiple_of(heartbeat) {
+            return;
+        }
+        for (_, session) in self.room.sessions.iter_mut() {
+            let count = std::mem::take(&mut session.flooded);
+            if count > 0 {
+                self.logs.push_back(Log::Flooded { player: session.player, count });
+            }
+        }
+    }
+}
+
+/// How a socket's end reads to the game.
+pub(super) fn dropped(how: Closed) -> Dropped {
+    match how {
+        Closed::WithFrame => Dropped::Closed,
+        Closed::Broken => Dropped::Broken,
+        Closed::Silent => Dropped::Silent,
+        Closed::FellBehind => Dropped::FellBehind,
+    }
+}
+
+fn encoded(message: &RoomMessage<'_>) -> Arc<[u8]> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes.into()
+}

@@ -1,0 +1,335 @@
+//! Who sits where: joins, resumes, drops and the end of sessions.
+
+use super::{Join, Runtime, Sessions};
+use crate::entity::{PlayerId, SessionId};
+use crate::faults::{self, Fault};
+use crate::limits;
+use crate::room::game::{Dropped, Game, LeaveReason, Peer};
+use crate::room::log::Log;
+use crate::room::sessions::Session;
+use crate::room::{Connection, ConnectionId};
+use crate::session::credit::Credit;
+use crate::session::tokens::{Known, Tokens};
+use crate::session::{Claim, Refusal, Resume, close_reason, code};
+use crate::tick::Tick;
+use crate::wire::PROTOCOL_VERSION;
+use crate::wire::message::{RoomMessage, Welcome};
+
+/// The session that a client may continue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resuming {
+    /// The session.
+    pub session: SessionId,
+    /// Its player.
+    pub player: PlayerId,
+    /// The account that authentication must return again.
+    pub account: Option<String>,
+}
+
+/// What a client that asks to come in gets.
+enum Plan {
+    /// A session of its own.
+    New,
+    /// A session that it names, or that its account has.
+    Continue(SessionId),
+}
+
+/// How the client of a connection comes to it.
+enum Seating {
+    Joined,
+    /// With a good token: what it holds is heard.
+    Resumed,
+    /// As the same account over another device, which holds nothing.
+    Moved,
+}
+
+impl<G: Game> Runtime<G> {
+    /// Checks the session and the token of a hello. To be asked before authentication, which must return the
+    /// session's account; [`handle_open`](Runtime::handle_open) asks again.
+    pub fn check_resume(&self, resume: &Resume) -> Result<Resuming, Refusal> {
+        let unknown = || Refusal::new(code::NO_SESSION, "the session is unknown or has ended");
+        let session = self.room.sessions.get(resume.session).ok_or_else(unknown)?;
+        match session.tokens.check(&resume.token) {
+            Known::Good => Ok(Resuming {
+                session: resume.session,
+                player: session.player,
+                account: session.account.clone(),
+            }),
+            Known::Displaced => {
+                Err(Refusal::new(code::REPLACED, "the session goes on over another connection"))
+            }
+            Known::No => Err(unknown()),
+        }
+    }
+
+    fn plan(&self, join: &Join) -> Result<Plan, Refusal> {
+        if let Some(resume) = &join.hello.resume {
+            let resuming = self.check_resume(resume)?;
+            return if resuming.account == join.identity.account {
+                Ok(Plan::Continue(resuming.session))
+            } else {
+                Err(Refusal::new(code::NOT_ALLOWED, "the session is of another account"))
+            };
+        }
+        let player = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
+        let session = player.and_then(|player| self.room.sessions.of_player(*player).last());
+        match (session, self.settings.sessions) {
+            (Some(session), Sessions::Continue) => Ok(Plan::Continue(*session)),
+            (Some(_), Sessions::Refuse) => {
+                Err(Refusal::new(code::NOT_ALLOWED, "this account plays here already"))
+            }
+            (Some(_), Sessions::Several) | (None, _) => Ok(Plan::New),
+        }
+    }
+
+    /// What a client that asks to come in gets, where there is a seat for it.
+    fn admit(&self, join: &Join, joining: usize) -> Result<Plan, Refusal> {
+        let plan = self.plan(join)?;
+        let (taken, seats) = (self.room.sessions.len() + joining, self.settings.seats);
+        if matches!(plan, Plan::New) && taken >= seats {
+            return Err(Refusal::new(code::FULL, format!(r#"{{"players":{taken},"max":{seats}}}"#)));
+        }
+        Ok(plan)
+    }
+
+    /// Whether a client that asks to come in needs a seat; the refusal where it gets nothing.
+    pub(super) fn needs_seat(&self, join: &Join) -> Result<bool, Refusal> {
+        self.admit(join, self.inbox.joining()).map(|plan| matches!(plan, Plan::New))
+    }
+
+    pub(super) fn join(&mut self, conn: ConnectionId, join: Join) {
+        if self.inbox.socket(conn).is_none() {
+            // It went again before it had a seat, and knows of no session.
+            return;
+        }
+        match self.admit(&join, 0) {
+            Ok(Plan::New) => self.begin(conn, join),
+            Ok(Plan::Continue(session)) => self.go_on(conn, session, join),
+            Err(refusal) => {
+                self.out.close(conn, refusal.code, refusal.reason);
+                self.inbox.forget(conn);
+            }
+        }
+    }
+
+    /// A session begins.
+    fn begin(&mut self, conn: ConnectionId, join: Join) {
+        let known = join.identity.account.as_ref().and_then(|account| self.accounts.get(account)).copied();
+        let player = known.unwrap_or(PlayerId(self.next_player));
+        if known.is_none() {
+            self.next_player += 1;
+        }
+        let before = self.room.world.born().len();
+        self.room.world.ensure_private(player);
+        let who = (join.hello.name.clone(), join.identity.account.clone());
+        let credit = Credit::full(self.rate(), self.room.tick);
+        let session = Session::new(player, who, Tokens::new(&join.token), conn, credit);
+        let session = self.room.sessions.insert(session);
+        self.seat(conn, session, None, G::Scratch::default());
+        let peer = Peer { player, conn };
+        let refused = match self.caught("on_join", |game, room| game.on_join(room, peer)) {
+            Some(Ok(())) => {
+                if let Some(account) = join.identity.account.clone() {
+                    self.accounts.insert(account, player);
+                }
+                self.logs.push_back(Log::Join { player, name: join.hello.name.clone() });
+                return self.welcome(conn, session, &join, Seating::Joined);
+            }
+            Some(Err(refused)) => refused.reason().to_owned(),
+            None => String::from("the room failed to let you in"),
+        };
+        self.unseat(conn);
+        self.room.sessions.remove(session);
+        self.room.world.undo_births(before);
+        self.out.close(conn, code::JOIN_REFUSED, close_reason(refused));
+        self.inbox.forget(conn);
+    }
+
+    /// A session goes on over another connection, with what its client claims to hold.
+    fn go_on(&mut self, conn: ConnectionId, id: SessionId, join: Join) {
+        let Some(session) = self.room.sessions.get_mut(id) else { return };
+        let (older, was_held) = (session.conn, session.held.is_some());
+        let resume = join.hello.resume.as_ref();
+        match resume {
+            Some(resume) => session.tokens.rotate(&resume.token, &join.token),
+            None => session.tokens.displace(&join.token),
+        }
+        // What was told or sent over the older connection may not have come.
+        session.told = 0;
+        session.outbox.rewind(resume.map_or(0, |resume| resume.received));
+        session.name.clone_from(&join.hello.name);
+        let mut scratch = session.scratch.take();
+        let kept = faults::is(Fault::OldView).then(|| self.room.by_id.get(&older).copied()).flatten();
+        if !was_held {
+            self.out.close(older, code::REPLACED, String::from("replaced by a newer connection"));
+            self.inbox.forget(older);
+            scratch = if kept.is_some() { self.take_seat(older) } else { self.unseat(older) };
+        }
+        self.room.sessions.connect(id, conn);
+        let claim = resume.map(|resume| &resume.claim).filter(|claim| !claim.ids.is_empty());
+        let scratch = scratch.unwrap_or_default();
+        match kept {
+            Some(viewer) => self.sit(conn, id, viewer, scratch),
+            None => self.seat(conn, id, claim, scratch),
+        }
+        let Some(peer) = self.room.sessions.get(id).map(Session::peer) else { return };
+        if was_held {
+            self.caught("on_resume", |game, room| game.on_resume(room, peer));
+        }
+        let seating = if resume.is_some() { Seating::Resumed } else { Seating::Moved };
+        self.logs.push_back(Log::Resumed { player: peer.player, held: was_held });
+        self.welcome(conn, id, &join, seating);
+    }
+
+    /// Gives a connection a view and a place among the connections.
+    fn seat(&mut self, conn: ConnectionId, id: SessionId, claim: Option<&Claim>, scratch: G::Scratch) {
+        let Some(player) = self.room.sessions.get(id).map(|session| session.player) else { return };
+        // Of another generation nothing is as it was; of another run, no tick is known beyond its last.
+        let claim =
+            claim.map(|claim| (claim, (claim.generation == self.generation).then_some(claim.complete)));
+        let views = self.room.views.as_mut().expect("the views are there between two seals");
+        let viewer = views.add(player, claim, &self.room.world);
+        self.sit(conn, id, viewer, scratch);
+    }
+
+    fn sit(&mut self, conn: ConnectionId, id: SessionId, viewer: u32, scratch: G::Scratch) {
+        let Some(session) = self.room.sessions.get(id) else { return };
+        let connection = Connection {
+            id: conn,
+            session: id,
+            player: session.player,
+            name: session.name.clone(),
+            account: session.account.clone(),
+            scratch,
+        };
+        if self.room.connections.len() <= viewer as usize {
+            self.room.connections.push(None);
+        }
+        self.room.connections[viewer as usize] = Some(connection);
+        self.room.by_id.insert(conn, viewer);
+    }
+
+    /// Takes a connection out of the room; returns its scratch data.
+    fn unseat(&mut self, conn: ConnectionId) -> Option<G::Scratch> {
+        let viewer = self.room.by_id.get(&conn).copied()?;
+        self.room.views_mut().remove(viewer);
+        self.take_seat(conn)
+    }
+
+    fn take_seat(&mut self, conn: ConnectionId) -> Option<G::Scratch> {
+        let viewer = self.room.by_id.remove(&conn)?;
+        self.room.connections[viewer as usize].take().map(|gone| gone.scratch)
+    }
+
+    fn welcome(&mut self, conn: ConnectionId, id: SessionId, join: &Join, seating: Seating) {
+        let Some(session) = self.room.sessions.get(id) else { return };
+        let received = session.last_received();
+        let player = session.player;
+        let build = (!self.settings.build.is_empty()).then_some(self.settings.build.as_str());
+        let welcome = RoomMessage::Welcome(Welcome {
+            protocol: PROTOCOL_VERSION,
+            build,
+            session: id,
+            epoch: session.epoch,
+            token: join.token,
+            player,
+            generation: self.generation,
+            incarnation: INCARNATION,
+            tick: self.room.tick,
+            tick_rate: self.settings.tick_rate,
+            send_every: self.settings.send_every,
+            payload_max: limits::CLIENT_PAYLOAD as u32,
+            events_max: self.settings.events_most as u32,
+            resumed: matches!(seating, Seating::Resumed),
+            received,
+            sent: session.outbox.sent(),
+        });
+        self.out.message(conn, |out| welcome.encode(out));
+        self.inbox.seated(conn, id, received);
+        self.room.sessions.ready.insert(id);
+        if let (Some(room), Some(client)) = (build, &join.hello.build)
+            && room != client
+        {
+            let (room, client) = (room.to_owned(), client.clone());
+            self.logs.push_back(Log::BuildMismatch { player, room, client });
+        }
+    }
+
+    /// A connection ended: its session is held, if it has a hold.
+    pub(super) fn drop_connection(&mut self, conn: ConnectionId, how: Dropped) {
+        let Some(id) = self.room.connection(conn).map(Connection::session) else { return };
+        let scratch = self.unseat(conn);
+        let Some(session) = self.room.sessions.get_mut(id) else { return };
+        session.scratch = scratch;
+        let player = session.player;
+        let hidden = session.hidden_since.map_or(0, |since| self.room.tick.0 - since.0);
+        let seconds = self.hold_seconds(how, hidden);
+        if seconds == 0 {
+            return self.end(id, LeaveReason::Dropped);
+        }
+        let ticks = u64::from(seconds) * u64::from(self.settings.tick_rate);
+        self.room.sessions.hold(id, Tick(self.room.tick.0 + ticks));
+        self.logs.push_back(Log::Dropped { player, how, hold_seconds: seconds });
+        self.caught("on_drop", |game, room| game.on_drop(room, player, id, how));
+    }
+
+    fn hold_seconds(&self, how: Dropped, hidden: u64) -> u32 {
+        if let Some(seconds) = self.settings.hold_seconds {
+            return seconds;
+        }
+        let least = u64::from(limits::HIDDEN_SECONDS) * u64::from(self.settings.tick_rate);
+        match how {
+            _ if hidden >= least => limits::HOLD_HIDDEN_SECONDS,
+            Dropped::Closed | Dropped::Misbehaved => limits::HOLD_CLOSED_SECONDS,
+            Dropped::Broken | Dropped::Silent | Dropped::FellBehind => limits::HOLD_BROKEN_SECONDS,
+        }
+    }
+
+    /// Ends the sessions whose hold has run out.
+    pub(super) fn expire(&mut self) {
+        while let Some(id) = self.room.sessions.expired(self.room.tick) {
+            self.end(id, LeaveReason::Dropped);
+        }
+    }
+
+    /// A session ends, and with a player's last one her stay.
+    pub(super) fn end(&mut self, id: SessionId, why: LeaveReason) {
+        let Some(gone) = self.room.sessions.remove(id) else { return };
+        self.unseat(gone.conn);
+        let player = gone.player;
+        if !self.room.sessions.of_player(player).is_empty() {
+            return;
+        }
+        self.caught("on_leave", |game, room| game.on_leave(room, player, why));
+        // A player with an account keeps number and private state; a guest is forgotten.
+        if gone.account.is_none() {
+            self.room.world.remove_private(player);
+        }
+        self.logs.push_back(Log::Leave { player, why });
+    }
+
+    /// The player leaves for good: everything that she sent is handled first.
+    pub(super) fn leave(&mut self, conn: ConnectionId) {
+        self.out.close(conn, code::LEFT, String::new());
+        let Some(id) = self.room.connection(conn).map(Connection::session) else { return };
+        while self.handle_next(id) {}
+        self.end(id, LeaveReason::Left);
+    }
+
+    pub(super) fn kick(&mut self) {
+        for (player, message) in std::mem::take(&mut self.room.kicks) {
+            for id in self.room.sessions.of_player(player).to_vec() {
+                let Some(session) = self.room.sessions.get(id) else { continue };
+                let (conn, connected) = (session.conn, session.held.is_none());
+                self.end(id, LeaveReason::Kicked);
+                if connected {
+                    self.inbox.forget(conn);
+                    self.out.close(conn, code::KICKED, close_reason(message.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// A room without a store has one run.
+const INCARNATION: u64 = 1;

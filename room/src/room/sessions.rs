@@ -1,0 +1,252 @@
+//! The sessions of a room: what outlives a player's connections.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::calls::Run;
+use super::{ConnectionId, Game, Peer};
+use crate::entity::{EntityId, PlayerId, SessionId};
+use crate::faults::{self, Fault};
+use crate::limits;
+use crate::session::credit::{Credit, Rate};
+use crate::session::outbox::Outbox;
+use crate::session::tokens::Tokens;
+use crate::tick::Tick;
+
+/// One session.
+pub(super) struct Session<G: Game> {
+    pub(super) player: PlayerId,
+    pub(super) name: String,
+    pub(super) account: Option<String>,
+    /// Connections so far: each is an epoch.
+    pub(super) epoch: u32,
+    pub(super) tokens: Tokens,
+    /// Its connection; the last one while it is held.
+    pub(super) conn: ConnectionId,
+    /// The last tick in which it is held; none while it is connected.
+    pub(super) held: Option<Tick>,
+    /// The game's scratch data while no connection has it.
+    pub(super) scratch: Option<G::Scratch>,
+    pub(super) hidden_since: Option<Tick>,
+    pub(super) outbox: Outbox,
+    /// Since when the outbox is past its bounds.
+    pub(super) over_since: Option<Tick>,
+    /// Events and calls that were not handled yet, in order.
+    pub(super) waiting: VecDeque<Waiting<G>>,
+    waiting_bytes: usize,
+    /// The number of the last event or call that came.
+    pub(super) received: u64,
+    /// The number of the last one handled.
+    pub(super) handled: u64,
+    /// The number up to which the client was told.
+    pub(super) told: u64,
+    pub(super) credit: Credit,
+    /// Of calls that have a rate.
+    pub(super) call_credit: BTreeMap<&'static str, Credit>,
+    /// Messages dropped since the log told of it.
+    pub(super) flooded: u64,
+}
+
+/// An event or a call that waits for the game.
+pub(super) struct Waiting<G: Game> {
+    pub(super) number: u64,
+    pub(super) cost: usize,
+    pub(super) said: Said<G>,
+}
+
+pub(super) enum Said<G: Game> {
+    Event(G::Event),
+    Call(Asked<G>),
+}
+
+/// A call that waits for the game.
+pub(super) struct Asked<G: Game> {
+    /// Its name and what runs it; none where the game has no such call.
+    pub(super) run: Option<(&'static str, Run<G>)>,
+    pub(super) through: Option<EntityId>,
+    pub(super) deadline: Tick,
+}
+
+impl<G: Game> Session<G> {
+    pub(super) fn new(
+        player: PlayerId,
+        (name, account): (String, Option<String>),
+        tokens: Tokens,
+        conn: ConnectionId,
+        credit: Credit,
+    ) -> Self {
+        Session {
+            player,
+            name,
+            account,
+            epoch: 1,
+            tokens,
+            conn,
+            held: None,
+            scratch: None,
+            hidden_since: None,
+            outbox: Outbox::default(),
+            over_since: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            received: 0,
+            handled: 0,
+            told: 0,
+            credit,
+            call_credit: BTreeMap::new(),
+            flooded: 0,
+        }
+    }
+
+    pub(super) fn peer(&self) -> Peer {
+        Peer { player: self.player, conn: self.conn }
+    }
+
+    /// Whether an event of this number came already.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number <= self.received && !faults::is(Fault::NoDedupe)
+    }
+
+    /// The number of the last event that the room has.
+    pub(super) fn last_received(&self) -> u64 {
+        if faults::is(Fault::NoDedupe) { 0 } else { self.received }
+    }
+
+    /// Keeps an event for the game; returns whether there is room for it.
+    pub(super) fn wait(&mut self, waiting: Waiting<G>) -> bool {
+        if self.waiting_bytes + waiting.cost > limits::INBOX {
+            return false;
+        }
+        self.waiting_bytes += waiting.cost;
+        self.received = waiting.number;
+        self.waiting.push_back(waiting);
+        true
+    }
+
+    /// The next event for the game.
+    pub(super) fn next(&mut self) -> Option<Waiting<G>> {
+        let next = self.waiting.pop_front()?;
+        self.waiting_bytes -= next.cost;
+        Some(next)
+    }
+
+    /// Takes one message's credit of a call with a rate.
+    pub(super) fn may_call(&mut self, name: &'static str, rate: Rate, now: Tick) -> bool {
+        self.call_credit.entry(name).or_insert_with(|| Credit::full(rate, now)).take(rate, now)
+    }
+}
+
+/// All sessions of a room.
+pub(super) struct Sessions<G: Game> {
+    by_id: BTreeMap<SessionId, Session<G>>,
+    of_player: BTreeMap<PlayerId, Vec<SessionId>>,
+    /// By their connection, or the last they had.
+    of_conn: BTreeMap<ConnectionId, SessionId>,
+    holds: BTreeSet<(Tick, SessionId)>,
+    last: SessionId,
+    /// Something is to be sent to them.
+    pub(super) ready: BTreeSet<SessionId>,
+    /// Something of theirs waits for credit.
+    pub(super) owing: BTreeSet<SessionId>,
+}
+
+impl<G: Game> Default for Sessions<G> {
+    fn default() -> Self {
+        Sessions {
+            by_id: BTreeMap::new(),
+            of_player: BTreeMap::new(),
+            of_conn: BTreeMap::new(),
+            holds: BTreeSet::new(),
+            last: SessionId(0),
+            ready: BTreeSet::new(),
+            owing: BTreeSet::new(),
+        }
+    }
+}
+
+impl<G: Game> Sessions<G> {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn get(&self, id: SessionId) -> Option<&Session<G>> {
+        self.by_id.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session<G>> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Session<G>)> + '_ {
+        self.by_id.iter().map(|(id, session)| (*id, session))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Session<G>)> + '_ {
+        self.by_id.iter_mut().map(|(id, session)| (*id, session))
+    }
+
+    /// The highest number given.
+    pub(super) fn last(&self) -> SessionId {
+        self.last
+    }
+
+    pub(super) fn of_player(&self, player: PlayerId) -> &[SessionId] {
+        self.of_player.get(&player).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn of_conn(&self, conn: ConnectionId) -> Option<SessionId> {
+        self.of_conn.get(&conn).copied()
+    }
+
+    pub(super) fn insert(&mut self, session: Session<G>) -> SessionId {
+        self.last.0 += 1;
+        self.of_player.entry(session.player).or_default().push(self.last);
+        self.of_conn.insert(session.conn, self.last);
+        self.by_id.insert(self.last, session);
+        self.last
+    }
+
+    pub(super) fn remove(&mut self, id: SessionId) -> Option<Session<G>> {
+        let gone = self.by_id.remove(&id)?;
+        self.of_conn.remove(&gone.conn);
+        if let Some(tick) = gone.held {
+            self.holds.remove(&(tick, id));
+        }
+        if let Some(of_player) = self.of_player.get_mut(&gone.player) {
+            of_player.retain(|other| *other != id);
+            if of_player.is_empty() {
+                self.of_player.remove(&gone.player);
+            }
+        }
+        self.ready.remove(&id);
+        self.owing.remove(&id);
+        Some(gone)
+    }
+
+    /// Its connection is gone: it is held up to a tick.
+    pub(super) fn hold(&mut self, id: SessionId, until: Tick) {
+        if let Some(session) = self.by_id.get_mut(&id) {
+            session.held = Some(until);
+            session.hidden_since = None;
+            self.holds.insert((until, id));
+        }
+    }
+
+    /// It has a new connection.
+    pub(super) fn connect(&mut self, id: SessionId, conn: ConnectionId) -> Option<&mut Session<G>> {
+        let session = self.by_id.get_mut(&id)?;
+        if let Some(tick) = session.held.take() {
+            self.holds.remove(&(tick, id));
+        }
+        self.of_conn.remove(&session.conn);
+        self.of_conn.insert(conn, id);
+        session.conn = conn;
+        session.epoch += 1;
+        session.hidden_since = None;
+        Some(session)
+    }
+
+    /// The next session whose hold ended before this tick.
+    pub(super) fn expired(&self, now: Tick) -> Option<SessionId> {
+        self.holds.first().filter(|(until, _)| *until < now).map(|(_, id)| *id)
+    }
+}

@@ -1,0 +1,127 @@
+//! What a session has for its client: events, results and failures, each numbered and kept until acknowledged.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::limits;
+
+/// A session's numbered messages.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Whole messages. One for many sessions is one allocation.
+    kept: VecDeque<Arc<[u8]>>,
+    /// The number of the last acknowledged one: `kept` begins behind it.
+    acknowledged: u64,
+    /// The number of the last one put on this connection's wire.
+    sent: u64,
+    bytes: usize,
+    // Invariant: bytes of those with numbers from `acknowledged` to `sent`.
+    on_wire: usize,
+}
+
+impl Outbox {
+    /// Adds a message behind all others.
+    pub fn push(&mut self, message: Arc<[u8]>) {
+        self.bytes += message.len();
+        self.kept.push_back(message);
+    }
+
+    /// How many are kept.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether none is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Whether some are not on the wire yet.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.sent < self.acknowledged + self.kept.len() as u64
+    }
+
+    /// Bytes that are kept.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The number of the last one on the wire.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The client has all up to a number. A number that was never sent counts as the last that was.
+    pub fn acknowledge(&mut self, number: u64) {
+        while self.acknowledged < number.min(self.sent) {
+            let Some(message) = self.kept.pop_front() else { return };
+            self.acknowledged += 1;
+            self.bytes -= message.len();
+            self.on_wire -= message.len();
+        }
+    }
+
+    /// Starts on a new connection, behind what the client says that it received. What it received and has not
+    /// acknowledged stays.
+    pub fn rewind(&mut self, received: u64) {
+        let last = self.acknowledged + self.kept.len() as u64;
+        self.sent = received.clamp(self.acknowledged, last);
+        let ahead = (self.sent - self.acknowledged) as usize;
+        self.on_wire = self.kept.iter().take(ahead).map(|message| message.len()).sum();
+    }
+
+    /// The next one to put on the wire, if it has room for it.
+    pub fn next(&mut self) -> Option<Arc<[u8]>> {
+        let next = self.kept.get((self.sent - self.acknowledged) as usize)?;
+        if self.on_wire > 0 && self.on_wire + next.len() > limits::EVENTS_WINDOW {
+            return None;
+        }
+        self.sent += 1;
+        self.on_wire += next.len();
+        Some(next.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(outbox: &mut Outbox) -> Vec<u8> {
+        std::iter::from_fn(|| outbox.next()).map(|message| message[0]).collect()
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_is_sent_again_from_where_the_client_is() {
+        let mut outbox = Outbox::default();
+        (1..=5).for_each(|n| outbox.push(Arc::new([n])));
+        assert_eq!(drain(&mut outbox), [1, 2, 3, 4, 5]);
+        outbox.acknowledge(2);
+        outbox.rewind(3);
+        assert_eq!((outbox.sent(), outbox.len()), (3, 3), "3 is received and not acknowledged");
+        assert_eq!(drain(&mut outbox), [4, 5]);
+        // Lies cost only the liar: nothing is acknowledged that was not sent, and nothing comes twice.
+        outbox.rewind(0);
+        assert_eq!(outbox.sent(), 2);
+        outbox.acknowledge(99);
+        assert_eq!(outbox.len(), 3);
+        outbox.rewind(99);
+        assert_eq!(outbox.sent(), 5);
+        outbox.acknowledge(99);
+        assert_eq!((outbox.bytes(), outbox.on_wire), (0, 0));
+    }
+
+    #[test]
+    fn the_wire_has_room_for_so_much() {
+        let mut outbox = Outbox::default();
+        let large: Arc<[u8]> = vec![0; limits::EVENTS_WINDOW / 2].into();
+        (0..4).for_each(|_| outbox.push(large.clone()));
+        assert_eq!(drain(&mut outbox).len(), 2);
+        outbox.acknowledge(1);
+        assert_eq!(drain(&mut outbox).len(), 1);
+    }
+}

@@ -1,0 +1,146 @@
+//! How much of a connection's updates may be on the wire: what is sent and not acknowledged, and the window.
+
+use std::collections::VecDeque;
+
+use crate::limits;
+use crate::tick::Tick;
+use crate::wire::message::Ack;
+
+/// A part of an update on the wire.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    tick: Tick,
+    /// Which part of the update of that tick.
+    part: u32,
+    bytes: usize,
+}
+
+/// What one connection was sent and has not acknowledged. The window follows what it acknowledges in a second, so
+/// that what is on the wire is about a second's worth of the link.
+#[derive(Debug)]
+pub struct Window {
+    sent: VecDeque<Sent>,
+    // Invariant: the sum of `sent`.
+    bytes: usize,
+    size: usize,
+    /// Bytes acknowledged since `counted`.
+    acknowledged: usize,
+    counted: Tick,
+    /// When something was acknowledged last, or put on an empty wire.
+    progress: Tick,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window {
+            sent: VecDeque::new(),
+            bytes: 0,
+            size: limits::WINDOW_START,
+            acknowledged: 0,
+            counted: Tick::ZERO,
+            progress: Tick::ZERO,
+        }
+    }
+}
+
+impl Window {
+    /// Bytes that are on the wire and not acknowledged.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing is on the wire.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// The most bytes that may be on the wire, `most` at the most.
+    #[must_use]
+    pub fn size(&self, most: usize) -> usize {
+        self.size.min(most)
+    }
+
+    /// Parts of an update went out.
+    pub fn push(&mut self, tick: Tick, parts: &[usize]) {
+        if self.sent.is_empty() {
+            self.progress = tick;
+        }
+        for (part, bytes) in parts.iter().enumerate() {
+            self.sent.push_back(Sent { tick, part: part as u32, bytes: *bytes });
+            self.bytes += bytes;
+        }
+    }
+
+    /// The client has updates up to a tick, and some parts of the next one.
+    pub fn acknowledge(&mut self, ack: Ack, now: Tick, most: usize, tick_rate: u32) {
+        let mut open = None;
+        while let Some(first) = self.sent.front().copied() {
+            if first.tick > ack.tick {
+                let next = *open.get_or_insert(first.tick);
+                if first.tick != next || first.part >= ack.parts {
+                    break;
+                }
+            }
+            self.sent.pop_front();
+            self.bytes -= first.bytes;
+            self.acknowledged += first.bytes;
+            self.progress = now;
+        }
+        if now.0 >= self.counted.0 + u64::from(tick_rate) {
+            if self.counted > Tick::ZERO {
+                self.size = self.acknowledged.clamp(limits::WINDOW_LEAST, most.max(limits::WINDOW_LEAST));
+            }
+            self.acknowledged = 0;
+            self.counted = now;
+        }
+    }
+
+    /// For how many ticks nothing was acknowledged though something is on the wire.
+    #[must_use]
+    pub fn stuck(&self, now: Tick) -> u64 {
+        if self.sent.is_empty() { 0 } else { now.0.saturating_sub(self.progress.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(tick: u64, parts: u32) -> Ack {
+        Ack { tick: Tick(tick), parts, events: 0 }
+    }
+
+    #[test]
+    fn parts_of_the_open_update_count_as_progress() {
+        let mut window = Window::default();
+        window.push(Tick(1), &[10, 20, 30]);
+        window.push(Tick(2), &[40]);
+        window.acknowledge(ack(0, 2), Tick(5), 1 << 18, 20);
+        assert_eq!((window.bytes(), window.stuck(Tick(9))), (70, 4));
+        // Parts of the next update only, however many are claimed.
+        window.acknowledge(ack(0, 9), Tick(6), 1 << 18, 20);
+        assert_eq!(window.bytes(), 40);
+        window.acknowledge(ack(2, 0), Tick(7), 1 << 18, 20);
+        assert_eq!((window.bytes(), window.stuck(Tick(99))), (0, 0));
+    }
+
+    #[test]
+    fn the_window_follows_what_a_second_acknowledges() {
+        let mut window = Window::default();
+        let most = 200 * 1024;
+        assert_eq!(window.size(most), limits::WINDOW_START);
+        let mut at = |tick: u64, bytes: usize| {
+            window.push(Tick(tick), &[bytes]);
+            window.acknowledge(ack(tick, 0), Tick(tick), most, 20);
+            window.size(most)
+        };
+        assert_eq!(at(20, 1), limits::WINDOW_START, "nothing is known of the second before");
+        assert_eq!(at(30, 100 * 1024), limits::WINDOW_START);
+        assert_eq!(at(40, 0), 100 * 1024);
+        at(50, 500 * 1024);
+        assert_eq!(at(60, 0), most);
+        assert_eq!(at(80, 0), limits::WINDOW_LEAST);
+    }
+}
