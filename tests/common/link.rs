@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use room::room::log::Log;
 use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
-use room::session::{self, Hello};
-use room::wire::message::{ClientMessage, RoomMessage};
+use room::session::{self, Hello, Token};
+use room::wire::message::{Ack, ClientMessage, Outcome, RoomMessage, Welcome};
 use room::wire::{PROTOCOL_VERSION, payload};
 use room::{ConnectionId, Game, PlayerId, Room, Tick};
 use room_client::replica::{Applied, Replica};
@@ -47,8 +47,21 @@ pub(crate) struct Client {
     pub(crate) pace: Pace,
     /// From its welcome.
     pub(crate) player: Option<PlayerId>,
+    /// Its welcome's session, epoch, token and numbers.
+    pub(crate) welcome: Option<Welcome<'static>>,
+    /// Numbered messages that came, events among them; the last one's number.
+    pub(crate) received: u64,
+    /// The number of the last event that the room has handled.
+    pub(crate) handled: u64,
+    /// Results and failures, as they came.
+    pub(crate) answers: Vec<Answer>,
+    pub(crate) transients: Vec<Event>,
+    /// The clocks of pongs.
+    pub(crate) pongs: Vec<u64>,
+    /// Whether events are acknowledged as they come.
+    pub(crate) takes_events: bool,
     pub(crate) events: Vec<Event>,
-    /// Code and reason of the close that the room sent.
+    /// Code and reason of the close that the room sent; 1006 where there was none.
     pub(crate) closed: Option<(u16, String)>,
     /// Its socket broke: what the room still has for it goes nowhere.
     broken: bool,
@@ -66,6 +79,17 @@ pub(crate) struct Client {
     waiting: VecDeque<Vec<u8>>,
     /// Ticks to acknowledge, and when.
     owed: VecDeque<(u64, Tick)>,
+    confirm: bool,
+    // The number up to which events were acknowledged.
+    told: u64,
+}
+
+/// What a client's call or event came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Accepted(u64, Vec<u8>),
+    Refused(u64, String),
+    Failed(u64),
 }
 
 impl Client {
@@ -78,6 +102,13 @@ impl Client {
             replica,
             pace: Pace::Prompt,
             player: None,
+            welcome: None,
+            received: 0,
+            handled: 0,
+            answers: Vec::new(),
+            transients: Vec::new(),
+            pongs: Vec::new(),
+            takes_events: true,
             events: Vec::new(),
             closed: None,
             broken: false,
@@ -89,6 +120,8 @@ impl Client {
             parts: 0,
             waiting: VecDeque::new(),
             owed: VecDeque::new(),
+            confirm: false,
+            told: 0,
         }
     }
 
@@ -105,9 +138,15 @@ impl Client {
     fn take(&mut self, bytes: &[u8], now: u64) {
         match RoomMessage::decode(bytes).expect("the room's messages decode") {
             RoomMessage::Welcome(welcome) => {
-                assert_eq!(self.player, None, "one welcome");
+                assert_eq!(self.welcome, None, "one welcome");
                 assert_eq!(welcome.protocol, PROTOCOL_VERSION);
                 self.player = Some(welcome.player);
+                self.received = welcome.sent;
+                self.confirm = true;
+                if !welcome.resumed {
+                    self.replica.clear();
+                }
+                self.welcome = Some(Welcome { build: None, ..welcome });
             }
             RoomMessage::Update(part) => {
                 self.parts += 1;
@@ -119,14 +158,34 @@ impl Client {
                 }
             }
             RoomMessage::Event(payload) => {
+                self.received += 1;
                 self.events.push(Event { at: self.replica.tick(), payload: payload.to_vec() });
             }
+            RoomMessage::Transient(payload) => {
+                self.transients.push(Event { at: self.replica.tick(), payload: payload.to_vec() });
+            }
+            RoomMessage::Result { call, outcome, .. } => {
+                self.received += 1;
+                self.answers.push(match outcome {
+                    Outcome::Accepted(payload) => Answer::Accepted(call, payload.to_vec()),
+                    Outcome::Refused(reason) => Answer::Refused(call, reason.to_owned()),
+                });
+            }
+            RoomMessage::Failed(number) => {
+                self.received += 1;
+                self.answers.push(Answer::Failed(number));
+            }
+            RoomMessage::Ack(number) => {
+                assert!(number > self.handled, "acknowledgements grow");
+                self.handled = number;
+            }
+            RoomMessage::Pong { clock, .. } => self.pongs.push(clock),
             RoomMessage::Closing(_) => panic!("a room that lets a client in sends it no closing"),
         }
     }
 
-    /// The newest tick to acknowledge now.
-    fn due(&mut self, now: u64) -> Option<Tick> {
+    /// What to acknowledge now.
+    fn due(&mut self, now: u64) -> Option<Ack> {
         let after = match self.pace {
             Pace::Prompt => 0,
             Pace::Late(ticks) => ticks,
@@ -136,7 +195,13 @@ impl Client {
         while self.owed.front().is_some_and(|(came, _)| came + after <= now) {
             newest = self.owed.pop_front().map(|(_, tick)| tick);
         }
-        newest
+        let events = if self.takes_events { self.received } else { 0 };
+        let confirm = std::mem::take(&mut self.confirm);
+        if newest.is_none() && !confirm && events <= self.told {
+            return None;
+        }
+        self.told = events;
+        Some(Ack { tick: newest.unwrap_or_default(), parts: 0, events })
     }
 }
 
@@ -181,10 +246,16 @@ impl<G: Game> Link<G> {
         hello::<G>(name, build).encode(&mut first);
         let hello = session::admit(&first, &G::schema()).expect("the hello is right");
         self.clients.insert(conn, Client::new::<G>(self.keep));
-        let now = self.clock();
-        self.room.handle_open(conn, now, Join { hello, identity });
-        self.deliver();
+        self.admit(conn, hello, identity);
         conn
+    }
+
+    fn admit(&mut self, conn: ConnectionId, hello: Hello, identity: Identity) {
+        let now = self.clock();
+        let mut token = [0; 16];
+        token[..8].copy_from_slice(&(0xfeed_0000 + conn.0).to_le_bytes());
+        self.room.handle_open(conn, now, Join { hello, identity, token: Token(token) });
+        self.deliver();
     }
 
     /// Joins as a guest: one tick.
@@ -240,7 +311,7 @@ impl<G: Game> Link<G> {
     pub(crate) fn send<E: Serialize>(&mut self, conn: ConnectionId, event: &E) {
         let (mut body, mut message) = (Vec::new(), Vec::new());
         payload::encode(event, room::limits::CLIENT_PAYLOAD, &mut body).expect("the event fits");
-        ClientMessage::Event(&body).encode(&mut message);
+        ClientMessage::Event { gap: 1, payload: &body }.encode(&mut message);
         self.send_bytes(conn, &message);
     }
 
@@ -279,6 +350,7 @@ impl<G: Game> Link<G> {
                         }
                         client.waiting.push_back(bytes.to_vec());
                     }
+                    Outgoing::Abort => client.closed = Some((1006, String::new())),
                     Outgoing::Close { code, reason } => {
                         assert!(reason.len() <= room::limits::CLOSE_REASON);
                         client.closed = Some((code, reason.to_owned()));
@@ -303,9 +375,12 @@ impl<G: Game> Link<G> {
             while let Some(bytes) = client.waiting.pop_front() {
                 client.take(&bytes, self.now);
             }
-            if let Some(tick) = client.due(self.now).filter(|_| client.closed.is_none()) {
+            if client.welcome.is_some()
+                && client.closed.is_none()
+                && let Some(ack) = client.due(self.now)
+            {
                 let mut message = Vec::new();
-                ClientMessage::Ack(tick).encode(&mut message);
+                ClientMessage::Ack(ack).encode(&mut message);
                 self.room.handle_message(*conn, now, &message);
                 said = true;
             }
@@ -322,5 +397,6 @@ pub(crate) fn hello<G: Game>(name: &str, build: Option<&str>) -> Hello {
         build: build.map(str::to_owned),
         name: name.to_owned(),
         auth: Vec::new(),
+        resume: None,
     }
 }

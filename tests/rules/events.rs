@@ -143,7 +143,7 @@ fn an_event_never_comes_between_the_parts_of_an_update() {
     let conn = link.join();
     link.client_mut(conn).pace = Pace::Stalled;
     for seed in 0..4 {
-        link.add(lab::Crate { data: lab::noise(40_000, seed).into(), ..lab::Crate::default() });
+        link.add(lab::Crate { data: vec![seed; 40_000].into(), ..lab::Crate::default() });
         link.edit(|room| room.broadcast("behind")).expect("it is short");
     }
     link.tick();

@@ -358,7 +358,7 @@ fn entities_past_the_bound_of_a_view_are_left_out_by_id_and_logged() {
     let conn = link.join();
     let ids: Vec<u64> = (0..limits::VIEW + 5).map(|_| link.add(dot(0.0)).get()).collect();
     link.log.clear();
-    link.ticks(3);
+    link.ticks(30);
     // The room's state and private state are two of them.
     assert_eq!(link.held::<Dot>(conn), ids[..limits::VIEW - 2]);
     assert_eq!(link.logged("view_cap"), 1);

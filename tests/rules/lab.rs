@@ -70,6 +70,9 @@ pub(crate) struct Lab {
 pub(crate) enum Heard {
     Joined(PlayerId),
     Event(PlayerId, String),
+    Dropped(PlayerId, Dropped),
+    Resumed(PlayerId),
+    Transient(PlayerId, String),
     Left(PlayerId, LeaveReason),
 }
 
@@ -99,8 +102,35 @@ impl Game for Lab {
         self.on_join.as_mut().map_or(Ok(()), |hook| hook(room, peer))
     }
 
-    fn on_event(&mut self, _room: &mut Room<Self>, peer: Peer, event: String) {
+    fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, event: String) {
+        if event == "panic" {
+            std::panic::resume_unwind(Box::new("as asked"));
+        }
+        if event == "echo" {
+            room.send(peer.conn, "echo").expect("its session lives");
+        }
         self.heard.push(Heard::Event(peer.player, event));
+    }
+
+    fn on_transient(&mut self, _room: &mut Room<Self>, peer: Peer, event: String) {
+        self.heard.push(Heard::Transient(peer.player, event));
+    }
+
+    fn on_drop(&mut self, _room: &mut Room<Self>, player: PlayerId, _session: SessionId, how: Dropped) {
+        self.heard.push(Heard::Dropped(player, how));
+    }
+
+    fn on_resume(&mut self, _room: &mut Room<Self>, peer: Peer) {
+        self.heard.push(Heard::Resumed(peer.player));
+    }
+
+    fn calls() -> Calls<Self> {
+        let calls = Calls::new().on("double", |lab: &mut Lab, room, peer, n: i64| {
+            lab.heard.push(Heard::Event(peer.player, format!("double {n}")));
+            room.send(peer.conn, "doubling").expect("it is short");
+            n.checked_mul(2).ok_or_else(|| Refused::new("too large"))
+        });
+        calls.on("rare", |_: &mut Lab, _, _, (): ()| Ok(())).rate("rare", 1, 2)
     }
 
     fn on_tick(&mut self, room: &mut Room<Self>) {

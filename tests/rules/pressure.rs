@@ -11,6 +11,11 @@ fn large(len: usize, seed: u64) -> Crate {
     Crate { data: Bytes::from(noise(len, seed)), ..Crate::default() }
 }
 
+/// One that compresses well.
+fn plain(len: usize, byte: u8) -> Crate {
+    Crate { data: Bytes::from(vec![byte; len]), ..Crate::default() }
+}
+
 fn capped() -> Settings {
     Settings { update_cap: limits::PART, ..Settings::default() }
 }
@@ -26,7 +31,7 @@ fn equal(link: &Link<Lab>, conn: ConnectionId) -> bool {
 fn an_update_larger_than_a_part_comes_in_parts_and_applies_at_once() {
     let mut link = lab::open();
     let conn = link.join();
-    let ids: Vec<Id<Crate>> = (0..5).map(|seed| link.add(large(40_000, seed))).collect();
+    let ids: Vec<Id<Crate>> = (0..5).map(|byte| link.add(plain(40_000, byte))).collect();
     let updates = link.client(conn).applied.len();
     let parts = link.client(conn).parts;
     link.tick();
@@ -188,8 +193,8 @@ fn withheld() -> (Link<Lab>, ConnectionId, Vec<Id<Dot>>) {
     let ids = (0..5).map(|_| link.add(dot(0.0))).collect();
     link.tick();
     link.client_mut(conn).pace = Pace::Silent;
-    for seed in 0..3 {
-        link.add(large(40_000, seed));
+    for (seed, size) in [40_000, 25_000, 25_000].into_iter().enumerate() {
+        link.add(large(size, seed as u64));
         link.tick();
     }
     (link, conn, ids)
@@ -337,7 +342,7 @@ fn more_ranges_than_a_field_remembers_go_whole_to_a_withheld_reader() {
     }
     link.client_mut(conn).pace = Pace::Prompt;
     link.deliver();
-    link.tick();
+    link.ticks(2);
     assert!(equal(&link, conn));
 }
 

@@ -202,7 +202,7 @@ fn a_second_hello_gets_4002_and_garbage_4000_and_others_play_on() {
         link.send_bytes(conn, &bytes);
         link.tick();
         assert_eq!(close_code(&link, conn), Some(expected), "{bytes:?}");
-        assert_eq!(link.heard(), [Heard::Left(player, LeaveReason::Misbehaved)], "{bytes:?}");
+        assert_eq!(link.heard(), [Heard::Dropped(player, Dropped::Misbehaved)], "{bytes:?}");
         assert!(link.client(other).is_joined());
     }
 }
@@ -236,17 +236,21 @@ fn what_arrives_is_handled_in_its_order() {
 }
 
 #[test]
-fn an_event_sent_with_the_join_waits_for_it() {
-    let mut link = lab::open();
-    let conn = link.open(Identity::guest());
-    link.send(conn, &"early");
-    link.tick();
-    let player = link.player(conn);
-    assert_eq!(link.heard(), [Heard::Joined(player), Heard::Event(player, String::from("early"))]);
+fn what_is_said_before_the_welcome_but_a_ping_gets_4000() {
+    for bytes in [&[0x02, 1, 0xc0][..], &[0x03, 0xc0], &[0x0a, 0, 0, 0], &[0x08, 1]] {
+        let mut link = lab::open();
+        let conn = link.open(Identity::guest());
+        link.send_bytes(conn, &[0x0b, 7]);
+        assert_eq!(link.client(conn).pongs, [7]);
+        link.send_bytes(conn, bytes);
+        link.tick();
+        assert_eq!(close_code(&link, conn), Some(code::BAD_MESSAGE), "{bytes:?}");
+        assert!(link.heard().is_empty());
+    }
 }
 
 #[test]
-fn a_broken_link_leaves_and_is_told_nothing_more() {
+fn a_broken_link_is_held_and_leaves_once_the_hold_has_run_out() {
     let mut link = lab::open();
     let conn = link.join();
     let player = link.player(conn);
@@ -255,8 +259,13 @@ fn a_broken_link_leaves_and_is_told_nothing_more() {
     link.drop_link(conn);
     link.ticks(2);
     let last = Heard::Event(player, String::from("last"));
-    assert_eq!(link.heard(), [last, Heard::Left(player, LeaveReason::Dropped)]);
-    assert_eq!(link.room.connections(), 0);
+    assert_eq!(link.heard(), [last, Heard::Dropped(player, Dropped::Broken)]);
+    assert_eq!(link.room.sessions(), 1, "the seat is held");
+    link.ticks(30 * 20 - 1);
+    assert!(link.heard().is_empty());
+    link.tick();
+    assert_eq!(link.heard(), [Heard::Left(player, LeaveReason::Dropped)]);
+    assert_eq!(link.room.sessions(), 0);
 }
 
 #[test]
@@ -265,10 +274,10 @@ fn one_who_is_gone_before_her_join_leaves_nothing_behind() {
     let conn = link.open(Identity::guest());
     link.drop_link(conn);
     link.ticks(2);
-    assert_eq!((link.room.connections(), link.room.room().players()), (0, 0));
+    assert_eq!((link.room.sessions(), link.room.room().players()), (0, 0));
     assert_eq!(link.room.room().private_players().count(), 0);
     let heard = link.heard();
-    assert!(heard.is_empty() || heard.len() == 2, "both hooks or neither: {heard:?}");
+    assert!(heard.is_empty(), "{heard:?}");
 }
 
 #[test]
@@ -311,7 +320,7 @@ fn nothing_follows_the_close_of_a_client_that_erred_before_it_was_seated() {
     assert_eq!(link.client(conn).closed.as_ref().map(|(code, _)| *code), Some(4000));
     // The link itself asserts that nothing follows.
     link.ticks(2);
-    assert_eq!(link.room.connections(), 0);
+    assert_eq!(link.room.sessions(), 0);
 }
 
 #[test]
