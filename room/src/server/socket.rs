@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastwebsockets::{Frame, OpCode, Role, WebSocketError, WebSocketRead};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -16,19 +16,40 @@ use super::Shared;
 use super::auth::AuthRequest;
 use super::door::Pass;
 use super::outbox::{End, Outbox};
-use super::room_task::{Command, GOING_AWAY, Open, cost};
+use super::pulse::{Ear, Heard, Lost, Pulse};
+use super::registry::Ticket;
+use super::room_task::{Check, Command, GOING_AWAY, Open, cost};
 use super::shutdown::stopped;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Identity, Join};
-use crate::session::{self, Hello, Token, code};
+use crate::runtime::{Closed, ConnectionId, Identity, Join, Resuming};
+use crate::session::{self, Hello, Resume, Token, code};
 
 /// Who opened a socket.
 #[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) address: IpAddr,
-    pub(super) pass: Arc<Pass>,
+    pub(super) place: Place,
     pub(super) stop: watch::Receiver<bool>,
+}
+
+/// Where a socket that has not joined stands.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// At the door.
+    Door(Arc<Pass>),
+    /// There are too many new ones. It is only told so, which it holds leave for.
+    Refused(Arc<OwnedSemaphorePermit>),
+}
+
+impl Place {
+    /// Waits until it has to go.
+    pub(super) async fn evicted(&self) {
+        match self {
+            Place::Door(pass) => pass.evicted().await,
+            Place::Refused(_) => std::future::pending().await,
+        }
+    }
 }
 
 /// Why the read task stops.
@@ -40,6 +61,8 @@ enum Stop {
     Left(u16),
     /// The link broke.
     Broken,
+    /// Nothing comes, or nothing is taken.
+    Lost(Lost),
     /// The room or the write task has ended it already.
     Ended,
 }
@@ -51,13 +74,8 @@ impl Stop {
 }
 
 /// Serves an upgraded socket until it ends.
-pub(super) async fn serve<G, R, W>(
-    shared: Arc<Shared<G>>,
-    room: String,
-    visitor: Visitor,
-    mut read: R,
-    write: W,
-) where
+pub(super) async fn serve<G, R, W>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, read: R, write: W)
+where
     G: Game,
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -65,11 +83,13 @@ pub(super) async fn serve<G, R, W>(
     // Held until the socket has ended: a server that stops waits for the last close frame to be written.
     let _running = visitor.stop.clone();
     let outbox = Arc::new(Outbox::default());
+    let heard = Heard::new();
+    let mut read = Ear::new(read, heard.clone());
     // Goes with this task, however it ends: a socket whose reader is gone is closed.
     let writer = Abort(tokio::spawn(outbox.clone().write(write)));
     let stop = {
         let mut frames = Frames::new(&mut read);
-        let Err(stop) = converse(&shared, &room, visitor, &mut frames, &outbox).await;
+        let Err(stop) = converse(&shared, &room, &visitor, &mut frames, &outbox, heard).await;
         stop
     };
     match stop {
@@ -78,7 +98,8 @@ pub(super) async fn serve<G, R, W>(
             outbox.close(code, &reason);
         }
         Stop::Left(code) => outbox.close(code, ""),
-        Stop::Broken => outbox.abandon(),
+        Stop::Broken | Stop::Lost(Lost::Silent) => outbox.abandon(End::Broken),
+        Stop::Lost(Lost::Stuck) => outbox.abandon(End::FellBehind),
         Stop::Ended => {}
     }
     finish(&outbox, writer, read).await;
@@ -88,21 +109,74 @@ pub(super) async fn serve<G, R, W>(
 async fn converse<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
     room: &str,
-    visitor: Visitor,
+    visitor: &Visitor,
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
+    heard: Arc<Heard>,
 ) -> Result<Infallible, Stop> {
-    let Visitor { address, pass, mut stop } = visitor;
-    let first = tokio::select! {
+    let mut stop = visitor.stop.clone();
+    let join = tokio::select! {
         biased;
         () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
+        join = come_in(shared, room, visitor, frames, outbox) => join?,
+    };
+    let conn = ConnectionId(shared.next_connection());
+    let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
+    let link = enter(shared, room, &stop, conn, join, outbox, &inbox).await?;
+    let mut pulse = Pulse::new(shared.rhythm, heard);
+    let Err(stop) = listen(conn, &link, frames, outbox, &inbox, &mut pulse).await;
+    // A room that is gone, or has closed the socket itself, has no need to hear.
+    let _ = link.send(Command::Close { conn, how: how_closed(&stop, outbox.end()) }).await;
+    Err(stop)
+}
+
+/// How a socket ended, as its room has to hear it.
+fn how_closed(stop: &Stop, end: Option<End>) -> Closed {
+    match (stop, end) {
+        (Stop::Lost(Lost::Silent), _) => Closed::Silent,
+        (Stop::Lost(Lost::Stuck), _) | (_, Some(End::FellBehind)) => Closed::FellBehind,
+        (Stop::Broken, _) | (_, Some(End::Broken)) => Closed::Broken,
+        (Stop::Close(..) | Stop::Left(_) | Stop::Ended, Some(End::Closing) | None) => Closed::WithFrame,
+    }
+}
+
+/// The way to the room: the first message, the session that it names, and whom the game says it is from. The
+/// socket stands at the door all the while.
+async fn come_in<G: Game, S: AsyncRead + Unpin>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    visitor: &Visitor,
+    frames: &mut Frames<S>,
+    outbox: &Arc<Outbox>,
+) -> Result<Join, Stop> {
+    let Place::Door(pass) = &visitor.place else {
+        return Err(Stop::close(code::BUSY, "too many new sockets"));
+    };
+    let (hello, resuming) = tokio::select! {
+        biased;
         () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
         _ = outbox.ended() => return Err(Stop::Ended),
-        first = timeout(shared.hello, frames.next(outbox)) => match first {
-            Ok(first) => first?,
-            Err(_) => return Err(Stop::close(code::NO_HELLO, "no hello in time")),
-        },
+        known = introduce(shared, room, frames, outbox) => known?,
     };
+    pass.authenticating();
+    let identity = authenticate(shared, room, visitor.address, &hello, resuming).await?;
+    let mut token = Token::default();
+    getrandom::fill(&mut token.0).map_err(|error| {
+        tracing::error!(kind = "failed", room, "no random token: {error}");
+        Stop::close(code::SERVER_FAILED, "the server failed to make a token")
+    })?;
+    Ok(Join { hello, identity, token })
+}
+
+/// The first message, and the session that it continues.
+async fn introduce<G: Game, S: AsyncRead + Unpin>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    frames: &mut Frames<S>,
+    outbox: &Arc<Outbox>,
+) -> Result<(Hello, Option<Resuming>), Stop> {
+    let first = timeout(shared.hello, frames.next(outbox)).await;
+    let first = first.map_err(|_| Stop::close(code::NO_HELLO, "no hello in time"))??;
     let hello = session::admit(&first, &shared.schema).map_err(|refusal| {
         if let Some(message) = refusal.closing {
             // It is the first thing in the outbox, so it fits.
@@ -110,24 +184,32 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
         }
         Stop::close(refusal.code, refusal.reason)
     })?;
-    pass.authenticating();
-    let identity = tokio::select! {
-        biased;
-        () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
-        identity = authenticate(shared, room, address, &hello) => identity?,
-    };
-    let conn = ConnectionId(shared.next_connection());
-    let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
-    let link =
-        enter(shared, room, &stop, conn, Join { hello, identity, token: token()? }, outbox, &inbox).await?;
-    // In the room, it is the seats that are limited.
-    drop(pass);
-    let Err(stop) = listen(conn, &link, frames, outbox, &inbox).await;
-    let broken = matches!(stop, Stop::Broken) || outbox.end() == Some(End::Broken);
-    let how = if broken { Closed::Broken } else { Closed::WithFrame };
-    // A room that is gone, or has closed the socket itself, has no need to hear.
-    let _ = link.send(Command::Close { conn, how }).await;
-    Err(stop)
+    drop(first);
+    let Some(resume) = &hello.resume else { return Ok((hello, None)) };
+    let limit = Duration::from_secs(limits::AUTHENTICATE_SECONDS);
+    match timeout(limit, check_session(shared, room, resume)).await {
+        Ok(resuming) => resuming.map(|resuming| (hello, Some(resuming))),
+        Err(_) => Err(Stop::close(code::BUSY, "the room does not answer")),
+    }
+}
+
+/// Asks the room for the session. Wrong tokens cost it next to nothing: few are with it at a time, and one for a
+/// room that does not run makes none.
+async fn check_session<G: Game>(shared: &Shared<G>, room: &str, resume: &Resume) -> Result<Resuming, Stop> {
+    let entrance = shared.registry.find(room).ok_or_else(no_session)?;
+    let turn = entrance.checks.acquire_owned().await.map_err(|_| no_session())?;
+    let (reply, answer) = oneshot::channel();
+    // What it claims to hold is of no matter here.
+    let resume = Resume { session: resume.session, token: resume.token, ..Resume::default() };
+    let command = Command::Check(Box::new(Check { resume, reply, turn }));
+    entrance.commands.send(command).await.map_err(|_| no_session())?;
+    let answer = answer.await.map_err(|_| no_session())?;
+    answer.map_err(|refusal| Stop::close(refusal.code, refusal.reason))
+}
+
+/// The room that had the session is gone.
+fn no_session() -> Stop {
+    Stop::close(code::NO_SESSION, "the session is unknown or expired")
 }
 
 /// A fresh secret.
@@ -144,9 +226,11 @@ async fn authenticate<G: Game>(
     room: &str,
     address: IpAddr,
     hello: &Hello,
+    resuming: Option<Resuming>,
 ) -> Result<Identity, Stop> {
     let Some(hook) = &shared.authenticate else { return Ok(Identity::guest()) };
-    let request = AuthRequest::new(room.to_owned(), hello.name.clone(), address, hello.auth.clone());
+    let resuming = resuming.map(|resuming| (resuming.session, resuming.player));
+    let request = AuthRequest::new(room.to_owned(), hello, address, resuming);
     // A task of its own, so that a panic costs this socket and nothing else.
     let mut task = Abort(tokio::spawn(hook.ask(request)));
     match timeout(Duration::from_secs(limits::AUTHENTICATE_SECONDS), &mut task.0).await {
@@ -190,8 +274,8 @@ async fn enter<G: Game>(
     outbox: &Arc<Outbox>,
     inbox: &Arc<Semaphore>,
 ) -> Result<mpsc::Sender<Command<G>>, Stop> {
-    let full = || Stop::close(code::BUSY, "the server has as many rooms as it may have");
-    let (mut link, ticket) = shared.registry.enter(room, stop).map_err(|_| full())?;
+    let resumes = join.hello.resume.is_some();
+    let (mut link, ticket) = way_in(shared, room, stop, resumes)?;
     let (outbox, inbox) = (outbox.clone(), inbox.clone());
     let mut command = Command::Open(Box::new(Open { conn, join, outbox, inbox, ticket }));
     // A room may end between being found and being told; then another takes its place.
@@ -201,13 +285,27 @@ async fn enter<G: Game>(
         if *stop.borrow() {
             return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
         }
-        let (other, fresh) = shared.registry.enter(room, stop).map_err(|_| full())?;
+        let (other, fresh) = way_in(shared, room, stop, resumes)?;
         link = other;
         if let Command::Open(open) = &mut command {
             open.ticket = fresh;
         }
     }
     Err(Stop::close(code::BUSY, "the room ended while this client came in"))
+}
+
+/// The room, which is created for whom it holds no session.
+fn way_in<G: Game>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    stop: &watch::Receiver<bool>,
+    resumes: bool,
+) -> Result<(mpsc::Sender<Command<G>>, Ticket), Stop> {
+    if resumes {
+        return shared.registry.reenter(room).ok_or_else(no_session);
+    }
+    let full = |_| Stop::close(code::BUSY, "the server has as many rooms as it may have");
+    shared.registry.enter(room, stop).map_err(full)
 }
 
 /// How often a client is handed over to a room that ends just then.
@@ -220,12 +318,14 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
     frames: &mut Frames<S>,
     outbox: &Outbox,
     inbox: &Semaphore,
+    pulse: &mut Pulse,
 ) -> Result<Infallible, Stop> {
     loop {
         let bytes = tokio::select! {
             biased;
             _ = outbox.ended() => return Err(Stop::Ended),
             message = frames.next(outbox) => message?,
+            lost = pulse.lost(outbox) => return Err(Stop::Lost(lost)),
         };
         // A connection that says too much waits for the next tick, and holds up nobody else.
         let hand_over = async {
@@ -272,7 +372,7 @@ impl<S: AsyncRead + Unpin> Frames<S> {
                         "a fragmented message; send one frame a message",
                     ));
                 }
-                OpCode::Ping => outbox.pong(&frame.payload).map_err(|_| Stop::Ended)?,
+                OpCode::Ping => outbox.pong(&frame.payload),
                 OpCode::Pong => {}
                 OpCode::Close => return Err(Stop::Left(answer(&frame.payload))),
             }
