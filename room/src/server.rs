@@ -18,6 +18,7 @@ mod access;
 mod auth;
 mod config;
 mod door;
+mod frames;
 mod listener;
 mod logs;
 mod outbox;
