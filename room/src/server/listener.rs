@@ -93,7 +93,7 @@ fn place<G: Game>(shared: &Shared<G>, address: IpAddr) -> Option<Place> {
     if shared.proxies.trusts(address) || shared.admits(address) {
         Some(Place::Door(Arc::new(shared.door.enter(address))))
     } else {
-        shared.throttle.refusal().map(|leave| Place::Refused(Arc::new(leave)))
+        shared.throttle.refusal().map(|leave| Place::Refused { _leave: Arc::new(leave) })
     }
 }
 
@@ -116,7 +116,7 @@ async fn connection<G: Game>(shared: Arc<Shared<G>>, router: Router, stream: Tcp
     let (place, mut stop) = (visitor.place.clone(), visitor.stop.clone());
     let patience = match place {
         Place::Door(_) => shared.hello,
-        Place::Refused(_) => Duration::from_secs(limits::REFUSED_SECONDS),
+        Place::Refused { .. } => Duration::from_secs(limits::REFUSED_SECONDS),
     };
     let service = TowerToHyperService::new(router.layer(Extension(visitor)));
     let http = hyper::server::conn::http1::Builder::new()
@@ -218,7 +218,7 @@ fn through_proxy<G: Game>(shared: &Shared<G>, visitor: Visitor, headers: &Header
             pass.comes_from(address);
             Place::Door(pass)
         }
-        _ => Place::Refused(Arc::new(shared.throttle.refusal()?)),
+        _ => Place::Refused { _leave: Arc::new(shared.throttle.refusal()?) },
     };
     Some(Visitor { address, place, ..visitor })
 }

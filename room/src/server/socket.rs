@@ -39,7 +39,7 @@ pub(super) enum Place {
     /// At the door.
     Door(Arc<Pass>),
     /// There are too many new ones. It is only told so, which it holds leave for.
-    Refused(Arc<OwnedSemaphorePermit>),
+    Refused { _leave: Arc<OwnedSemaphorePermit> },
 }
 
 impl Place {
@@ -47,7 +47,7 @@ impl Place {
     pub(super) async fn evicted(&self) {
         match self {
             Place::Door(pass) => pass.evicted().await,
-            Place::Refused(_) => std::future::pending().await,
+            Place::Refused { .. } => std::future::pending().await,
         }
     }
 }
@@ -160,12 +160,17 @@ async fn come_in<G: Game, S: AsyncRead + Unpin>(
     };
     pass.authenticating();
     let identity = authenticate(shared, room, visitor.address, &hello, resuming).await?;
+    Ok(Join { hello, identity, token: token()? })
+}
+
+/// A fresh secret.
+fn token() -> Result<Token, Stop> {
     let mut token = Token::default();
     getrandom::fill(&mut token.0).map_err(|error| {
-        tracing::error!(kind = "failed", room, "no random token: {error}");
+        tracing::error!(kind = "failed", "no random token: {error}");
         Stop::close(code::SERVER_FAILED, "the server failed to make a token")
     })?;
-    Ok(Join { hello, identity, token })
+    Ok(token)
 }
 
 /// The first message, and the session that it continues.
@@ -210,14 +215,6 @@ async fn check_session<G: Game>(shared: &Shared<G>, room: &str, resume: &Resume)
 /// The room that had the session is gone.
 fn no_session() -> Stop {
     Stop::close(code::NO_SESSION, "the session is unknown or expired")
-}
-
-/// A fresh secret.
-fn token() -> Result<Token, Stop> {
-    let mut token = Token([0; 16]);
-    getrandom::fill(&mut token.0)
-        .map_err(|_| Stop::close(code::SERVER_FAILED, "the server has no randomness"))?;
-    Ok(token)
 }
 
 /// Asks the game who this is.
