@@ -7,8 +7,14 @@ mod crowds;
 mod faults;
 #[path = "sockets/frames.rs"]
 mod frames;
+#[path = "sockets/gates.rs"]
+mod gates;
 #[path = "sockets/http.rs"]
 mod http;
+#[path = "sockets/sessions.rs"]
+mod sessions;
+#[path = "sockets/silence.rs"]
+mod silence;
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +48,7 @@ fn event(text: &str) -> Vec<u8> {
     let mut payload = Vec::new();
     room::wire::payload::encode(text, 1000, &mut payload).unwrap();
     let mut message = Vec::new();
-    ClientMessage::Event(&payload).encode(&mut message);
+    ClientMessage::Event { gap: 1, payload: &payload }.encode(&mut message);
     message
 }
 
@@ -88,7 +94,7 @@ async fn a_payload_that_is_none_is_4000() {
     for payload in [&[0xc1][..], &[0xdd, 0, 15, 66, 64, 0, 0, 0, 0, 0, 0], &[0x92, 1]] {
         let mut raw = Raw::joined::<Stage>(&beside.url).await;
         let mut message = Vec::new();
-        ClientMessage::Event(payload).encode(&mut message);
+        ClientMessage::Event { gap: 1, payload }.encode(&mut message);
         raw.send(&message).await;
         assert_eq!(raw.closed().await.0, 4000, "{payload:?}");
     }

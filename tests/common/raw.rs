@@ -128,8 +128,8 @@ pub(crate) struct Seat {
     pub(crate) epoch: u32,
     pub(crate) player: PlayerId,
     pub(crate) resumed: bool,
-    generation: u64,
-    incarnation: u64,
+    pub(crate) generation: u64,
+    pub(crate) incarnation: u64,
 }
 
 impl Seat {
@@ -200,6 +200,13 @@ impl Raw {
         }
     }
 
+    /// Leaves for good.
+    pub(crate) async fn leave(&mut self) {
+        let mut message = Vec::new();
+        ClientMessage::Leave.encode(&mut message);
+        self.send(&message).await;
+    }
+
     /// Acknowledges, which confirms the token of the welcome.
     pub(crate) async fn acknowledge(&mut self, tick: Tick) {
         let mut message = Vec::new();
@@ -235,6 +242,11 @@ impl Raw {
     /// Sends bytes that need not be a frame.
     pub(crate) async fn bytes(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
+    }
+
+    /// Ends the connection at once, so that many can follow one another.
+    pub(crate) fn reset(self) {
+        let _ = self.stream.set_zero_linger();
     }
 
     /// The next frame, or `None` where the socket ended without one.

@@ -28,7 +28,10 @@ pub(crate) struct Vault {
 
 /// A game whose events are words: `echo` answers, `flood` sends 6 MB, `kick` kicks the sender, `panic` panics.
 #[derive(Default)]
-pub(crate) struct Stage;
+pub(crate) struct Stage {
+    /// How connections ended whose players were held.
+    pub(crate) dropped: Vec<Dropped>,
+}
 
 impl Game for Stage {
     type Event = String;
@@ -54,7 +57,7 @@ impl Game for Stage {
             "flood" => {
                 // More than may wait for one socket.
                 for _ in 0..120 {
-                    let _ = room.send(peer.conn, &"x".repeat(50_000));
+                    let _ = room.send_transient(peer.conn, &"x".repeat(50_000));
                 }
             }
             "kick" => room.kick(peer.player, "asked for it"),
@@ -63,8 +66,11 @@ impl Game for Stage {
         }
     }
 
-    fn on_leave(&mut self, room: &mut Room<Self>, player: PlayerId, _why: LeaveReason) {
-        let _ = player;
+    fn on_drop(&mut self, _room: &mut Room<Self>, _player: PlayerId, _session: SessionId, how: Dropped) {
+        self.dropped.push(how);
+    }
+
+    fn on_leave(&mut self, room: &mut Room<Self>, _player: PlayerId, _why: LeaveReason) {
         let stays: Vec<String> = room.connections().map(|conn| conn.name().to_owned()).collect();
         let gone: Vec<_> = room
             .all::<Avatar>()
@@ -85,9 +91,9 @@ pub(crate) struct Beside {
     ada_name: &'static str,
 }
 
-/// A server of the game on any free port.
+/// A server of the game on any free port, where nobody is held and one machine may open what it likes.
 pub(crate) fn server() -> Server<Stage> {
-    Server::new(|_: &str| Stage).port(0)
+    Server::new(|_: &str| Stage::default()).port(0).hold_seconds(0).sockets_per_second(1 << 20)
 }
 
 impl Beside {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use room::runtime::Dropped;
+use room::Dropped;
 use room::server::Server;
 use room::wire::message::ClientMessage;
 use tokio::time::{sleep, timeout};
