@@ -280,6 +280,7 @@ impl Raw {
         loop {
             match self.next().await {
                 Some((BINARY, message)) => self.messages.push(message),
+                Some((PING | PONG, _)) => {}
                 Some((CLOSE, payload)) => {
                     let (code, reason) = payload.split_first_chunk().expect("a code");
                     let reason = String::from_utf8(reason.to_vec()).expect("UTF-8");

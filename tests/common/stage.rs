@@ -114,6 +114,11 @@ impl Beside {
         self.server.inspect(ROOM, |_, room| room.players()).await.expect("the room")
     }
 
+    /// Sessions of the room, those of held players too.
+    pub(crate) async fn sessions(&self) -> usize {
+        self.server.inspect(ROOM, |_, room| room.sessions()).await.expect("the room")
+    }
+
     /// The names of all avatars in the room.
     pub(crate) async fn avatars(&self) -> Vec<String> {
         let names = |_: &Stage, room: &Room<Stage>| {
@@ -127,7 +132,7 @@ impl Beside {
     /// Ada alone is in the room, sees herself alone, and is answered.
     pub(crate) async fn unchanged(&mut self) {
         let deadline = Instant::now() + PATIENCE;
-        while self.players().await != 1 {
+        while self.sessions().await != 1 {
             assert!(Instant::now() < deadline, "somebody else stays in the room");
             sleep(Duration::from_millis(10)).await;
         }

@@ -179,7 +179,7 @@ async fn who_reads_nothing_is_owed_no_more_than_a_window_and_holds_up_nobody() {
         while let Ok(Some((_, message))) = timeout(Duration::from_millis(300), raw.next()).await {
             bytes += message.len();
         }
-        assert!((60_000..600_000).contains(&bytes), "{bytes}");
+        assert!((10_000..300_000).contains(&bytes), "{bytes}");
     }
 }
 

@@ -104,7 +104,7 @@ async fn a_token_that_was_used_is_4007_and_changes_nothing() {
 async fn a_token_past_its_hold_is_4007_and_its_seat_is_free() {
     let mut beside = Beside::new(server().hold_seconds(1)).await;
     let seat = vanished(&beside.url, hello(&schema())).await;
-    assert_eq!(beside.server.stats(ROOM).await.expect("the room").sessions, 2);
+    assert_eq!(beside.sessions().await, 2);
     beside.unchanged().await;
     assert_eq!(beside.server.stats(ROOM).await.expect("the room").sessions, 1);
     assert_eq!(Raw::refused(&beside.url, seat.hello(&schema())).await.0, 4007);

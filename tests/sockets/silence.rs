@@ -12,7 +12,7 @@ use crate::common::stage::{Beside, ROOM, Stage, server};
 
 /// A server whose seconds are hundredths.
 fn quick() -> Server<Stage> {
-    server().rhythm(Duration::from_millis(50), Duration::from_millis(400))
+    server().hold_seconds(30).rhythm(Duration::from_millis(50), Duration::from_millis(400))
 }
 
 /// How those who were dropped were.
