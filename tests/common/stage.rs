@@ -26,7 +26,8 @@ pub(crate) struct Vault {
     pub(crate) combination: u32,
 }
 
-/// A game whose events are words: `echo` answers, `flood` sends 6 MB, `kick` kicks the sender, `panic` panics.
+/// A game whose events are words: `echo` answers, `flood` sends 6 MB of transients, `pile` as much
+/// of events, `kick` kicks the sender, `panic` panics.
 #[derive(Default)]
 pub(crate) struct Stage {
     /// How connections ended whose players were held.
@@ -58,6 +59,11 @@ impl Game for Stage {
                 // More than may wait for one socket.
                 for _ in 0..120 {
                     let _ = room.send_transient(peer.conn, &"x".repeat(50_000));
+                }
+            }
+            "pile" => {
+                for _ in 0..120 {
+                    let _ = room.send(peer.conn, &"x".repeat(50_000));
                 }
             }
             "kick" => room.kick(peer.player, "asked for it"),

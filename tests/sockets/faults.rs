@@ -184,6 +184,18 @@ async fn who_reads_nothing_is_owed_no_more_than_a_window_and_holds_up_nobody() {
 }
 
 #[tokio::test]
+async fn on_a_deployed_server_a_hook_that_panics_costs_its_room_nothing() {
+    let mut beside = Beside::new(server().authenticate(|_| async { Ok(Identity::guest()) }).deployed()).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
+    raw.send(&event("panic")).await;
+    raw.send(&event("echo")).await;
+    while raw.message().await[0] != 0x87 {}
+    while raw.message().await[0] != 0x83 {}
+    drop(raw);
+    beside.unchanged().await;
+}
+
+#[tokio::test]
 async fn acknowledgements_of_what_never_was_change_nothing() {
     let mut beside = Beside::new(server()).await;
     let mut raw = Raw::joined::<Stage>(&beside.url).await;

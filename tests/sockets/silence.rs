@@ -7,8 +7,9 @@ use room::server::Server;
 use room::wire::message::ClientMessage;
 use tokio::time::{sleep, timeout};
 
-use crate::common::raw::{CLOSE, PING, PONG, Raw};
+use crate::common::raw::{CLOSE, PATIENCE, PING, PONG, Raw};
 use crate::common::stage::{Beside, ROOM, Stage, server};
+use crate::event;
 
 /// A server whose seconds are hundredths.
 fn quick() -> Server<Stage> {
@@ -80,6 +81,32 @@ async fn who_answers_pings_or_says_anything_stays() {
     };
     tokio::join!(answering, talking, dripping);
     assert_eq!(drops(&beside).await, []);
+}
+
+#[tokio::test]
+async fn who_takes_nothing_of_what_may_be_lost_has_fallen_behind() {
+    let beside = Beside::new(server().hold_seconds(30)).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
+    raw.send(&event("flood")).await;
+    let deadline = Instant::now() + PATIENCE;
+    while drops(&beside).await != [Dropped::FellBehind] {
+        assert!(Instant::now() < deadline, "{:?}", drops(&beside).await);
+        sleep(Duration::from_millis(20)).await;
+    }
+    while let Some((opcode, _)) = raw.next().await {
+        assert_ne!(opcode, CLOSE, "it would not read it");
+    }
+}
+
+#[tokio::test]
+async fn a_session_with_too_many_events_to_come_is_ended_without_a_close_frame() {
+    let mut beside = Beside::new(server().hold_seconds(30)).await;
+    let mut raw = Raw::joined::<Stage>(&beside.url).await;
+    raw.send(&event("pile")).await;
+    while let Some((opcode, _)) = raw.next().await {
+        assert_ne!(opcode, CLOSE);
+    }
+    beside.unchanged().await;
 }
 
 #[tokio::test]

@@ -246,3 +246,22 @@ fn lists(headers: &HeaderMap, name: HeaderName, wanted: impl Fn(&str) -> bool) -
 fn refuse(status: StatusCode, message: &'static str) -> Response {
     (status, message).into_response()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_kernel_holds_little_of_what_is_sent() {
+        let listener = listen(([127, 0, 0, 1], 0).into()).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let (near, _far) = tokio::join!(listener.accept(), TcpStream::connect(address));
+        let (near, _) = near.expect("a connection");
+        set_up(&near);
+        let socket = socket2::SockRef::from(&near);
+        assert_eq!(socket.tcp_notsent_lowat().expect("an option") as usize, limits::SOCKET_UNSENT);
+        // Linux doubles what it is asked for, for its own needs.
+        assert_eq!(socket.send_buffer_size().expect("an option"), 2 * limits::SOCKET_BUFFER);
+        assert!(near.nodelay().expect("an option"));
+    }
+}

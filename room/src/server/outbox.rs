@@ -177,10 +177,6 @@ impl Outbox {
                 state.end
             };
             if !batch.is_empty() || end.is_some() {
-                // What grew by doubling may wait here for as long as the socket takes nothing.
-                if batch.capacity() > batch.len() + KEEP {
-                    batch.shrink_to_fit();
-                }
                 return end;
             }
             self.filled.notified().await;
@@ -198,12 +194,17 @@ impl State {
     }
 }
 
-/// Buffers larger than this are not kept once they are written.
+/// Buffers larger than this are not kept once they are written, and do not grow by doubling: what waits for a
+/// socket that takes nothing stands there for long.
 const KEEP: usize = 64 * 1024;
 
 fn append(bytes: &mut Vec<u8>, opcode: OpCode, payload: &[u8]) {
     let mut head = [0; 16];
     let size = Frame::new(true, opcode, None, Payload::Borrowed(payload)).fmt_head(&mut head);
+    let needed = bytes.len() + size + payload.len();
+    if needed > KEEP && needed > bytes.capacity() {
+        bytes.reserve_exact(needed.next_multiple_of(KEEP) - bytes.len());
+    }
     bytes.extend_from_slice(&head[..size]);
     bytes.extend_from_slice(payload);
 }
@@ -290,11 +291,13 @@ mod tests {
     #[tokio::test]
     async fn what_waits_for_a_stuck_socket_is_kept_without_slack() {
         let outbox = Outbox::default();
-        for _ in 0..5 {
-            outbox.message(&[7; 60_000]).unwrap();
-        }
         let mut batch = Vec::new();
-        outbox.take(&mut batch).await;
-        assert!(batch.capacity() <= batch.len() + KEEP);
+        for size in [10, 60_000, 3000] {
+            for _ in 0..300_000 / size {
+                outbox.message(&vec![7; size]).unwrap();
+            }
+            outbox.take(&mut batch).await;
+            assert!(batch.len() >= 300_000 && batch.capacity() <= batch.len() + KEEP);
+        }
     }
 }

@@ -151,6 +151,8 @@ mod tests {
         let (mut far, near) = tokio::io::duplex(64);
         let mut near = Ear::new(near, heard.clone());
         let outbox = Arc::new(Outbox::default());
+        let (mut taken, out) = tokio::io::duplex(4096);
+        let writer = tokio::spawn(outbox.clone().write(out));
         let mut pulse = Pulse::new(Rhythm::default(), heard);
         let began = Instant::now();
         let said = async {
@@ -168,7 +170,8 @@ mod tests {
         assert_eq!((lost, began.elapsed().as_secs()), (Lost::Silent, 4 * 14 + 15));
         let mut pings = Vec::new();
         outbox.close(1000, "");
-        outbox.write(&mut pings).await;
+        writer.await.expect("it writes");
+        taken.read_to_end(&mut pings).await.expect("what was written");
         assert_eq!(pings.len(), 14 * 2 + 4, "one each five seconds");
     }
 
