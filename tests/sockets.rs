@@ -414,13 +414,21 @@ async fn a_room_too_many_is_1013() {
 
 #[tokio::test]
 async fn of_too_many_sockets_that_do_not_join_the_oldest_is_1013() {
-    let mut beside = Beside::new(server().max_players(2)).await;
+    let mut beside = Beside::new(server().max_players(16)).await;
     let mut idle = Vec::new();
+    let mut players = Vec::new();
+    for _ in 0..14 {
+        players.push(Raw::joined::<Stage>(&beside.url).await);
+    }
     for _ in 0..33 {
         idle.push(Raw::open(&beside.url).await);
     }
     assert_eq!(idle.remove(0).closed().await.0, 1013);
+    // Who plays does not stand at the door.
+    idle[0].frame(true, PING, b"").await;
+    assert_eq!(idle[0].next().await, Some((PONG, Vec::new())));
     Raw::joined::<Stage>(&beside.url).await;
+    drop(players);
     beside.unchanged().await;
 }
 

@@ -52,6 +52,13 @@ impl Place {
     }
 }
 
+/// Who stands at the door.
+struct Guest {
+    address: IpAddr,
+    pass: Arc<Pass>,
+    stop: watch::Receiver<bool>,
+}
+
 /// Why the read task stops.
 #[derive(Debug)]
 pub(super) enum Stop {
@@ -81,16 +88,20 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     // Held until the socket has ended: a server that stops waits for the last close frame to be written.
-    let _running = visitor.stop.clone();
+    let Visitor { address, place, stop: running } = visitor;
     let outbox = Arc::new(Outbox::default());
     let heard = Heard::new();
     let mut read = Ear::new(read, heard.clone());
     // Goes with this task, however it ends: a socket whose reader is gone is closed.
     let writer = Abort(tokio::spawn(outbox.clone().write(write)));
-    let stop = {
-        let mut frames = Frames::new(&mut read);
-        let Err(stop) = converse(&shared, &room, &visitor, &mut frames, &outbox, heard).await;
-        stop
+    let (stop, _leave) = match place {
+        Place::Door(pass) => {
+            let mut frames = Frames::new(&mut read);
+            let guest = Guest { address, pass, stop: running.clone() };
+            let Err(stop) = converse(&shared, &room, guest, &mut frames, &outbox, heard).await;
+            (stop, None)
+        }
+        Place::Refused { _leave } => (Stop::close(code::BUSY, "too many new sockets"), Some(_leave)),
     };
     match stop {
         Stop::Close(code, reason) => {
@@ -103,26 +114,29 @@ where
         Stop::Ended => {}
     }
     finish(&outbox, writer, read).await;
+    drop(running);
 }
 
 /// Everything that is said on a socket; never returns but to stop.
 async fn converse<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
     room: &str,
-    visitor: &Visitor,
+    guest: Guest,
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
     heard: Arc<Heard>,
 ) -> Result<Infallible, Stop> {
-    let mut stop = visitor.stop.clone();
+    let Guest { address, pass, mut stop } = guest;
     let join = tokio::select! {
         biased;
         () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
-        join = come_in(shared, room, visitor, frames, outbox) => join?,
+        join = come_in(shared, room, (address, &pass), frames, outbox) => join?,
     };
     let conn = ConnectionId(shared.next_connection());
     let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
     let link = enter(shared, room, &stop, conn, join, outbox, &inbox).await?;
+    // In the room, it is the seats that are limited.
+    drop(pass);
     let mut pulse = Pulse::new(shared.rhythm, heard);
     let Err(stop) = listen(conn, &link, frames, outbox, &inbox, &mut pulse).await;
     // A room that is gone, or has closed the socket itself, has no need to hear.
@@ -145,13 +159,10 @@ fn how_closed(stop: &Stop, end: Option<End>) -> Closed {
 async fn come_in<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
     room: &str,
-    visitor: &Visitor,
+    (address, pass): (IpAddr, &Pass),
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
 ) -> Result<Join, Stop> {
-    let Place::Door(pass) = &visitor.place else {
-        return Err(Stop::close(code::BUSY, "too many new sockets"));
-    };
     let (hello, resuming) = tokio::select! {
         biased;
         () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
@@ -159,7 +170,7 @@ async fn come_in<G: Game, S: AsyncRead + Unpin>(
         known = introduce(shared, room, frames, outbox) => known?,
     };
     pass.authenticating();
-    let identity = authenticate(shared, room, visitor.address, &hello, resuming).await?;
+    let identity = authenticate(shared, room, address, &hello, resuming).await?;
     Ok(Join { hello, identity, token: token()? })
 }
 
