@@ -267,11 +267,14 @@ impl Raw {
         Some((first & 0x0f, payload))
     }
 
-    /// The next message.
+    /// The next message. Pings before it are answered.
     pub(crate) async fn message(&mut self) -> Vec<u8> {
-        match self.next().await {
-            Some((BINARY, message)) => message,
-            other => panic!("no message but {other:?}"),
+        loop {
+            match self.next().await {
+                Some((BINARY, message)) => return message,
+                Some((PING, payload)) => self.frame(true, PONG, &payload).await,
+                other => panic!("no message but {other:?}"),
+            }
         }
     }
 
