@@ -1,5 +1,7 @@
 //! What one connection sees, and what it is owed.
 
+mod claim;
+
 use std::collections::BTreeMap;
 
 use super::fit::{Item, Room, What, take_fitting};
@@ -13,7 +15,6 @@ use crate::limits;
 use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
 use crate::tick::Tick;
-use crate::wire::message::Claim;
 use crate::wire::record::SentBytes;
 use crate::wire::update::UpdateHead;
 
@@ -122,36 +123,6 @@ impl Viewer {
             look: true,
             ..Viewer::default()
         }
-    }
-
-    /// A viewer of a client that comes back. What it claims to hold up to a tick is brought up to date; what does
-    /// not live any more, or was created later, leaves. Of another generation, everything leaves.
-    #[must_use]
-    pub fn resumed(
-        player: PlayerId,
-        parts: usize,
-        claim: &Claim,
-        complete: Option<Tick>,
-        world: &World,
-    ) -> Viewer {
-        let mut viewer = Viewer { claimed: true, rest_due: true, ..Viewer::new(player, parts) };
-        viewer.behind = Some(complete.unwrap_or_default());
-        let held = |slot: &u32| {
-            let created = world.info(*slot).created;
-            world.wire_kind(*slot).is_some()
-                && created > Tick::ZERO
-                && complete.is_some_and(|tick| created <= tick)
-        };
-        for id in &claim.ids {
-            match world.slot(*id).filter(held) {
-                Some(slot) => viewer.view.insert(slot),
-                None => viewer.owed.push(*id),
-            }
-        }
-        if crate::faults::is(crate::faults::Fault::LeaveForgotten) {
-            viewer.owed.clear();
-        }
-        viewer
     }
 
     /// Whether the client was sent the entity of a slot.
