@@ -172,6 +172,7 @@ impl Machine {
             build: self.options.build.clone(),
             name: self.options.name.clone(),
             auth: std::mem::take(&mut self.options.auth),
+            resume: None,
         });
         self.push(&hello);
     }
@@ -224,7 +225,7 @@ impl Machine {
         if self.is_joined()
             && let Some(tick) = self.acks.due(now)
         {
-            self.push(&ClientMessage::Ack(tick));
+            self.push(&ClientMessage::Ack(message::Ack { tick, parts: 0, events: 0 }));
         }
     }
 
@@ -241,7 +242,7 @@ impl Machine {
     /// encoded, or more than 1 MiB waits for the socket.
     pub fn send<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<(), SendError> {
         let Some(seat) = self.seat.filter(|_| self.is_joined()) else { return Err(SendError::NotJoined) };
-        let mut bytes = vec![message::tag::CLIENT_EVENT];
+        let mut bytes = vec![message::tag::CLIENT_EVENT, 1];
         payload::encode(event, seat.payload_max.min(limits::CLIENT_PAYLOAD), &mut bytes)?;
         if self.outgoing_bytes + bytes.len() > limits::CLIENT_QUEUE {
             return Err(SendError::Full);
@@ -292,7 +293,7 @@ impl Machine {
         match RoomMessage::decode(bytes)? {
             RoomMessage::Welcome(welcome) => self.seat(welcome),
             RoomMessage::Closing(closing) => self.closing(closing),
-            RoomMessage::Update(_) | RoomMessage::Event(_) => return Err(DecodeError::Order),
+            _ => return Err(DecodeError::Order),
         }
         Ok(())
     }
@@ -330,6 +331,7 @@ impl Machine {
             RoomMessage::Event(payload) => self.report(Event::Message(Message::new(payload))),
             RoomMessage::Closing(closing) => self.closing(closing),
             RoomMessage::Welcome(_) => return Err(DecodeError::Order),
+            _ => {}
         }
         Ok(())
     }
