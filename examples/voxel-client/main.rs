@@ -38,7 +38,11 @@ const FLAGS: &[Flag] = &[
     Flag { name: "url", value: "URL", help: "the room (ws://127.0.0.1:8787/rooms/forest)" },
     Flag { name: "name", value: "NAME", help: "your name in the world" },
     Flag { name: "snapshot", value: "", help: "print one picture as text and end, without a terminal" },
-    Flag { name: "watch", value: "S", help: "print for S seconds what the player is told, without a terminal" },
+    Flag {
+        name: "watch",
+        value: "S",
+        help: "print for S seconds what the player is told, without a terminal",
+    },
     Flag { name: "keys", value: "KEYS", help: "with --snapshot: keys to press first, such as \"ddd p\"" },
 ];
 
