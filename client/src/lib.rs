@@ -28,5 +28,5 @@ pub use event::{
 };
 pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind};
 #[cfg(feature = "native")]
-pub use net::native::{Client, Connect, ConnectError, connect};
+pub use net::native::{AuthError, Client, Connect, ConnectError, connect};
 pub use replica::{Applied, Change, Replica};

@@ -356,6 +356,12 @@ impl Machine {
         self.acks.ack(self.replica.open_parts(), self.inbox.acknowledged())
     }
 
+    /// Whether the socket is to be ended, whatever it still has to take.
+    #[cfg(feature = "native")]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.pending.farewell.is_some()
+    }
+
     /// The next thing to do with the socket.
     pub fn poll_transmit(&mut self) -> Option<Outgoing> {
         if let Some(farewell) = self.pending.farewell.take() {

@@ -248,7 +248,8 @@ impl Machine {
         self.now = self.now.max(now);
     }
 
-    pub(super) fn has_socket(&self) -> bool {
+    /// Whether a socket is open, and not about to be closed.
+    pub(crate) fn has_socket(&self) -> bool {
         matches!(self.phase, Phase::Opening(_) | Phase::Joined)
     }
 
