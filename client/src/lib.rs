@@ -23,7 +23,10 @@ pub mod machine;
 mod net;
 pub mod replica;
 
-pub use event::{ClientStats, Event, Message, SendError, Status};
+pub use event::{
+    CallId, CallOptions, ClientStats, Event, EventId, LastDrop, Message, SendError, Status, Undelivered,
+};
+pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind};
 #[cfg(feature = "native")]
-pub use net::native::{Client, Connect, ConnectError, connect};
+pub use net::native::{AuthError, Client, Connect, ConnectError, connect};
 pub use replica::{Applied, Change, Replica};

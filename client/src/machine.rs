@@ -1,102 +1,161 @@
-//! A connection as a state machine: bytes and time go in, bytes and reports come out. It does no I/O and reads no
-//! clock, so that a test, a browser and a native socket can all drive it.
+//! A client's sessions and connections as a state machine: bytes and time go in, bytes and reports come out. It
+//! does no I/O and reads no clock, so that a test, a browser and a native socket can all drive it.
 //!
-//! `now` is the time since any fixed moment. Each call that may have something to say is followed by
-//! [`Machine::poll_transmit`] until it has nothing more.
+//! `now` is the time since any fixed moment. After each call, a driver
+//! 1. takes [`poll_transmit`](Machine::poll_transmit) until it has nothing more, and does what it says with the
+//!    socket. After a close or an abort it tells nothing more of that socket;
+//! 2. asks [`poll_dial`](Machine::poll_dial). Where that says yes, it opens a socket and answers with one of
+//!    [`handle_open`](Machine::handle_open), [`handle_dial_failed`](Machine::handle_dial_failed) and
+//!    [`handle_refused`](Machine::handle_refused);
+//! 3. calls [`update`](Machine::update) once a frame, and by [`poll_timeout`](Machine::poll_timeout) at the latest.
+
+mod checkpoint;
+mod clock;
+mod connection;
+mod dial;
+mod inbox;
+mod notice;
+mod options;
+mod outbox;
+mod pending;
+mod stream;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-use room::session::{close_reason, code};
-use room::wire::message::{self, ClientMessage, Closing, Hello, RoomMessage, Welcome};
-use room::wire::{DecodeError, PROTOCOL_VERSION, payload};
-use room::{PlayerId, Schema, Tick, limits};
+use room::wire::message::{self, Ack, ClientMessage, Token};
+use room::wire::payload;
+use room::{PlayerId, Schema, SessionId, Tick, limits};
 use serde::Serialize;
 
-use crate::event::{ClientStats, Event, Message, SendError, Status};
+use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, LastDrop, SendError, Status};
 use crate::replica::Replica;
+use clock::Clock;
+use dial::Dial;
+use inbox::Inbox;
+use outbox::{CallHead, Outbox};
+use pending::{Acks, Pending};
 
-/// What a client says of itself.
-#[derive(Clone, Default)]
-pub struct Options {
-    /// The display name, at most 256 bytes.
-    pub name: String,
-    /// The build: 1 to 64 letters, digits, `.`, `_`, `-`.
-    pub build: Option<String>,
-    /// MessagePack for the room's authentication, at most 4 KiB; empty where it gives none.
-    pub auth: Vec<u8>,
-}
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use notice::{Notice, NoticeKind};
+pub use options::{Options, Words};
+pub use pending::Outgoing;
 
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without `auth`, which appears in no log.
-        f.debug_struct("Options")
-            .field("name", &self.name)
-            .field("build", &self.build)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a machine wants sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outgoing {
-    /// A binary message.
-    Message(Vec<u8>),
-    /// The close frame, after which the socket is to be closed.
-    Close {
-        /// The code.
-        code: u16,
-        /// The reason, at most 123 bytes.
-        reason: String,
-    },
-}
-
-/// What the welcome said.
+/// Where the socket stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// There is none, and none is wanted.
+    Idle,
+    /// One is to be opened then; at once where nothing is said.
+    Waiting(Option<Duration>),
+    /// One is being opened.
+    Dialing,
+    /// It opened then, and said hello.
+    Opening(Duration),
+    /// The room let it in.
+    Joined,
+}
+
+/// What continues a session.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    id: SessionId,
+    token: Token,
+}
+
+/// What the last welcome said.
+#[derive(Clone, Copy, Debug)]
 struct Seat {
     player: PlayerId,
+    epoch: u32,
     tick_rate: u32,
     send_every: u32,
     payload_max: usize,
+    events_max: usize,
+    // Generation and incarnation of the room.
+    state: (u64, u64),
+    // Whether the replica has seen the welcome.
+    begun: bool,
 }
 
-/// One connection of a client. Reads go through to its [`Replica`].
+/// A client, its session and its connections. Reads go through to its [`Replica`].
 pub struct Machine {
     schema: Schema,
     options: Options,
     replica: Replica,
     status: Status,
+    phase: Phase,
+    dial: Dial,
+    session: Option<Session>,
     seat: Option<Seat>,
-    // What came since the last update, in order.
+    // Generation and incarnation of what the replica holds: those of the last update applied.
+    held_state: (u64, u64),
+    // What came since the last update, in order. The welcome goes through it, too.
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
-    outgoing: VecDeque<Outgoing>,
-    outgoing_bytes: usize,
-    events: VecDeque<Event>,
+    pending: Pending,
+    outbox: Outbox,
+    inbox: Inbox,
     acks: Acks,
+    clock: Clock,
+    // The latest time that was told.
+    now: Duration,
+    // When something was heard last, later where the game did not call in between.
+    heard: Duration,
+    timers_ran: Option<Duration>,
+    next_ping: Duration,
+    // By when something must be heard after the page came to the foreground.
+    answer_by: Option<Duration>,
+    leaving: Option<Duration>,
+    hidden: bool,
+    // A new session was made by itself since the last welcome.
+    rejoined: bool,
+    // The replica's report has something that the game has not seen.
+    unseen: bool,
+    jumped: bool,
+    jump_next: bool,
+    last_drop: Option<LastDrop>,
     differences: Vec<String>,
     stats: ClientStats,
     recorded: Option<Vec<u8>>,
 }
 
 impl Machine {
-    /// A machine that has no socket yet.
+    /// A machine that wants its first socket at once. `seed` is where the gaps between its tries come from; give
+    /// each client another one.
     #[must_use]
-    pub fn new(schema: Schema, options: Options) -> Machine {
+    pub fn new(schema: Schema, options: Options, seed: u64) -> Machine {
         Machine {
             replica: Replica::new(&schema),
             schema,
             options,
             status: Status::Connecting,
+            phase: Phase::Waiting(None),
+            dial: Dial::new(seed),
+            session: None,
             seat: None,
+            held_state: (0, 0),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            outgoing: VecDeque::new(),
-            outgoing_bytes: 0,
-            events: VecDeque::new(),
+            pending: Pending::default(),
+            outbox: Outbox::new(0),
+            inbox: Inbox::default(),
             acks: Acks::default(),
+            clock: Clock::default(),
+            now: Duration::ZERO,
+            heard: Duration::ZERO,
+            timers_ran: None,
+            next_ping: Duration::ZERO,
+            answer_by: None,
+            leaving: None,
+            hidden: false,
+            rejoined: false,
+            unseen: false,
+            jumped: false,
+            jump_next: false,
+            last_drop: None,
             differences: Vec::new(),
             stats: ClientStats::default(),
             recorded: None,
@@ -116,7 +175,7 @@ impl Machine {
         (self.recorded.as_deref().unwrap_or_default(), self.replica.recorded())
     }
 
-    /// Where the connection stands.
+    /// Where the client stands.
     #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
@@ -128,10 +187,44 @@ impl Machine {
         self.status == Status::Joined
     }
 
-    /// Who this client is in the room; `None` until it has joined.
+    /// A line for the player about the connection; none while all is well.
+    #[must_use]
+    pub fn notice(&self) -> Option<Notice> {
+        let mut notice = notice::notice(&self.status)?;
+        if let Some(words) = &self.options.words {
+            notice.text = words(notice.kind, &notice.text);
+        }
+        Some(notice)
+    }
+
+    /// Why the last socket closed, if one has.
+    #[must_use]
+    pub fn last_drop(&self) -> Option<&LastDrop> {
+        self.last_drop.as_ref()
+    }
+
+    /// Why the last try to open a socket failed, if none has opened and been let in since.
+    #[must_use]
+    pub fn dial_error(&self) -> Option<&str> {
+        self.dial.error.as_deref()
+    }
+
+    /// Who this client is in the room, also while its connection is being made again; `None` without a session.
     #[must_use]
     pub fn player(&self) -> Option<PlayerId> {
         self.seat.map(|seat| seat.player)
+    }
+
+    /// The session; `None` before the first welcome, and once it is over.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        self.session.map(|session| session.id)
+    }
+
+    /// Which of the session's connections the last welcome opened, counted from 1; 0 before.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.seat.map_or(0, |seat| seat.epoch)
     }
 
     /// The room's ticks a second; 0 until joined.
@@ -152,7 +245,7 @@ impl Machine {
         &self.differences
     }
 
-    /// Figures of the connection.
+    /// Figures of the client.
     #[must_use]
     pub fn stats(&self) -> ClientStats {
         self.stats
@@ -164,198 +257,145 @@ impl Machine {
         &self.replica
     }
 
-    /// The socket is open: says hello.
-    pub fn handle_open(&mut self, _now: Duration) {
-        let hello = ClientMessage::Hello(Hello {
-            protocol: PROTOCOL_VERSION,
-            schema_hash: self.schema.hash(),
-            build: self.options.build.clone(),
-            name: self.options.name.clone(),
-            auth: std::mem::take(&mut self.options.auth),
-        });
-        self.push(&hello);
+    /// Whether what moves should stand at once where the last [`update`](Self::update) has it, without a glide
+    /// from where it was: the client came back, was hidden, or fell behind by more than a second of sends.
+    #[must_use]
+    pub fn jumped(&self) -> bool {
+        self.jumped
     }
 
-    /// A whole message came. Whatever it changes for the game waits for the next [`update`](Self::update).
-    pub fn handle_message(&mut self, _now: Duration, bytes: impl Into<Vec<u8>>) {
-        if self.status.is_closed() {
-            return;
-        }
-        let bytes = bytes.into();
-        self.stats.messages_received += 1;
-        self.stats.bytes_received += bytes.len() as u64;
-        if let Some(recorded) = &mut self.recorded {
-            recorded.extend_from_slice(&bytes);
-        }
-        if self.status == Status::Connecting {
-            if let Err(error) = self.admit(&bytes) {
-                self.reject(error);
-            }
-            return;
-        }
-        self.waiting_bytes += bytes.len();
-        self.waiting.push_back(bytes);
-        if self.waiting_bytes > limits::CLIENT_WAITING {
-            self.close(code::LEFT, "more than 16 MiB wait for `update`, which was not called");
-        }
+    /// The room's time in ticks, as the client estimates it; `None` before the first welcome.
+    #[must_use]
+    pub fn room_time(&self, now: Duration) -> Option<f64> {
+        self.clock.room_time(now)
     }
 
-    /// The socket is closed: with a close frame, or without.
-    pub fn handle_close(&mut self, _now: Duration, code: Option<u16>, reason: &str) {
-        if !self.status.is_closed() {
-            self.status = Status::Closed { code, reason: reason.to_owned() };
-        }
-        self.outgoing.clear();
-        self.outgoing_bytes = 0;
+    /// How long a message takes to the room and back, smoothed; `None` before the first answer.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.clock.round_trip()
     }
 
-    /// Applies everything that has come, as one report, which replaces the last one. What came before a
-    /// connection closed is applied too.
-    pub fn update(&mut self, now: Duration) {
-        self.replica.forget_report();
-        while let Some(message) = self.waiting.pop_front() {
-            self.waiting_bytes -= message.len();
-            if let Err(error) = self.apply(&message) {
-                self.waiting.clear();
-                self.waiting_bytes = 0;
-                self.reject(error);
-            }
-        }
-        if self.is_joined()
-            && let Some(tick) = self.acks.due(now)
-        {
-            self.push(&ClientMessage::Ack(tick));
-        }
+    /// Events and calls that the room has not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.outbox.len()
     }
 
-    /// What happened, oldest first; each event is handed out once. The oldest go where a game leaves more than
-    /// 4,096 unread.
+    /// What happened, oldest first; each event is handed out once, and with that the room's messages count as
+    /// taken. Of transients and remarks that nobody reads the last 4,096 are kept.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + use<> {
-        std::mem::take(&mut self.events).into_iter()
+        self.inbox.take()
     }
 
-    /// Sends the game on the server a message, which its `on_event` gets.
+    /// Sends the game on the server an event, which its `on_event` gets exactly once, in the order of all events
+    /// and calls. It waits where the client is not joined.
+    ///
+    /// # Errors
+    /// Fails, and sends nothing, where the session is over, the value takes more than 24 KiB or cannot be encoded,
+    /// or 4,096 events or 1 MiB wait for the room.
+    pub fn send<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<EventId, SendError> {
+        let payload = self.payload(event, Vec::new())?;
+        self.outbox.push(payload, None, self.events_max()).map(EventId)
+    }
+
+    /// Sends the game on the server a message that may be lost: it is for effects that are stale in a moment. It
+    /// may overtake events.
     ///
     /// # Errors
     /// Fails, and sends nothing, where the client is not joined, the value takes more than 24 KiB or cannot be
-    /// encoded, or more than 1 MiB waits for the socket.
-    pub fn send<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<(), SendError> {
-        let Some(seat) = self.seat.filter(|_| self.is_joined()) else { return Err(SendError::NotJoined) };
-        let mut bytes = vec![message::tag::CLIENT_EVENT];
-        payload::encode(event, seat.payload_max.min(limits::CLIENT_PAYLOAD), &mut bytes)?;
-        if self.outgoing_bytes + bytes.len() > limits::CLIENT_QUEUE {
-            return Err(SendError::Full);
+    /// encoded, or 1 MiB waits for the socket.
+    pub fn transient<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<(), SendError> {
+        if self.phase != Phase::Joined {
+            return Err(SendError::NotJoined);
         }
-        self.push_bytes(bytes);
-        Ok(())
+        let message = self.payload(event, vec![message::tag::CLIENT_TRANSIENT])?;
+        if self.pending.push_transient(message) { Ok(()) } else { Err(SendError::Busy) }
     }
 
-    /// Tells the room that the player leaves for good. The room answers by closing with 1000.
-    pub fn leave(&mut self) {
-        if self.is_joined() {
-            self.push(&ClientMessage::Leave);
+    /// Asks the game on the server for something, to which one [`Event::Result`] comes.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); and where 64 calls wait for their results, or the name is empty or has more than
+    /// 64 bytes.
+    pub fn call<T: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        value: &T,
+        options: CallOptions,
+    ) -> Result<CallId, SendError> {
+        if !(1..=limits::NAME).contains(&name.len()) {
+            return Err(SendError::CallName { size: name.len() });
         }
+        let payload = self.payload(value, Vec::new())?;
+        let head = CallHead {
+            name: name.to_owned(),
+            through: options.through,
+            due: options.deadline.map(|deadline| self.now.saturating_add(deadline)),
+            deadline: Tick::ZERO,
+        };
+        self.outbox.push(payload, Some(head), self.events_max()).map(CallId)
     }
 
-    /// Closes the connection from this side.
-    pub fn close(&mut self, code: u16, reason: &str) {
-        if self.status.is_closed() {
-            return;
+    /// A value's encoding behind what is there.
+    fn payload<T: Serialize + ?Sized>(&self, value: &T, mut bytes: Vec<u8>) -> Result<Vec<u8>, SendError> {
+        if self.leaving.is_some() || matches!(self.status, Status::Lost | Status::Closed { .. }) {
+            return Err(SendError::Over);
         }
-        let reason = close_reason(reason.to_owned());
-        self.status = Status::Closed { code: Some(code), reason: reason.clone() };
-        self.outgoing.push_back(Outgoing::Close { code, reason });
+        let most = self.seat.map_or(limits::CLIENT_PAYLOAD, |seat| seat.payload_max);
+        payload::encode(value, most, &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// The next thing to send.
+    fn events_max(&self) -> usize {
+        self.seat.map_or(limits::EVENTS, |seat| seat.events_max)
+    }
+
+    /// What the next acknowledgement says.
+    fn ack(&self) -> Ack {
+        self.acks.ack(self.replica.open_parts(), self.inbox.acknowledged())
+    }
+
+    /// Whether the socket is to be ended, whatever it still has to take.
+    #[cfg(feature = "native")]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.pending.farewell.is_some()
+    }
+
+    /// The next thing to do with the socket.
     pub fn poll_transmit(&mut self) -> Option<Outgoing> {
-        let next = self.outgoing.pop_front();
-        if let Some(Outgoing::Message(bytes)) = &next {
-            self.outgoing_bytes -= bytes.len();
-            self.stats.messages_sent += 1;
-            self.stats.bytes_sent += bytes.len() as u64;
+        if let Some(farewell) = self.pending.farewell.take() {
+            return Some(farewell);
         }
-        next
+        let bytes = self.pending.hello.take().or_else(|| self.next_message())?;
+        self.stats.messages_sent += 1;
+        self.stats.bytes_sent += bytes.len() as u64;
+        Some(Outgoing::Message(bytes))
     }
 
-    /// The first message: a welcome, or what goes before a refusal.
-    fn admit(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        if bytes.first() == Some(&message::tag::WELCOME) {
-            let room = message::welcome_protocol(bytes)?;
-            if room != Some(PROTOCOL_VERSION) {
-                let room = room.map_or_else(|| "none".to_owned(), |version| format!("protocol {version}"));
-                let client = format!("protocol {PROTOCOL_VERSION}");
-                self.close(code::VERSION, &format!(r#"{{"room":"{room}","client":"{client}"}}"#));
-                return Ok(());
-            }
+    fn next_message(&mut self) -> Option<Vec<u8>> {
+        if self.phase != Phase::Joined {
+            return None;
         }
-        match RoomMessage::decode(bytes)? {
-            RoomMessage::Welcome(welcome) => self.seat(welcome),
-            RoomMessage::Closing(closing) => self.closing(closing),
-            RoomMessage::Update(_) | RoomMessage::Event(_) => return Err(DecodeError::Order),
-        }
-        Ok(())
-    }
-
-    fn seat(&mut self, welcome: Welcome<'_>) {
-        self.seat = Some(Seat {
-            player: welcome.player,
-            tick_rate: welcome.tick_rate,
-            send_every: welcome.send_every,
-            payload_max: welcome.payload_max as usize,
-        });
-        self.status = Status::Joined;
-        if let (Some(room), Some(client)) = (welcome.build, &self.options.build)
-            && room != client
-        {
-            let (room, client) = (room.to_owned(), client.clone());
-            self.report(Event::BuildMismatch { room, client });
-        }
-    }
-
-    fn closing(&mut self, closing: Closing<'_>) {
-        if closing.code == code::VERSION {
-            self.differences = self.schema.differences(closing.schema, closing.visible_hash, closing.hash);
-        }
-    }
-
-    fn apply(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        match RoomMessage::decode(bytes)? {
-            RoomMessage::Update(part) => {
-                if let Some(applied) = self.replica.handle_part(part)? {
-                    self.stats.updates += 1;
-                    self.acks.newest = Some(applied.tick);
-                }
-            }
-            RoomMessage::Event(payload) => self.report(Event::Message(Message::new(payload))),
-            RoomMessage::Closing(closing) => self.closing(closing),
-            RoomMessage::Welcome(_) => return Err(DecodeError::Order),
-        }
-        Ok(())
-    }
-
-    fn report(&mut self, event: Event) {
-        if self.events.len() == limits::CLIENT_EVENTS {
-            self.events.pop_front();
-            self.stats.events_dropped += 1;
-        }
-        self.events.push_back(event);
-    }
-
-    /// The room sent what means nothing.
-    fn reject(&mut self, error: DecodeError) {
-        self.close(code::BAD_MESSAGE, &format!("the room sent a bad message: {error}"));
-    }
-
-    fn push(&mut self, message: &ClientMessage<'_>) {
+        let message = if let Some(hidden) = self.pending.hidden.take() {
+            ClientMessage::Hidden(hidden)
+        } else if std::mem::take(&mut self.pending.ack) {
+            let ack = self.ack();
+            self.acks.said(ack);
+            ClientMessage::Ack(ack)
+        } else if let Some(clock) = self.pending.ping.take() {
+            ClientMessage::Ping(clock)
+        } else if let Some(bytes) = self.pending.pop_transient().or_else(|| self.outbox.next(&self.clock)) {
+            return Some(bytes);
+        } else if self.pending.leave && self.outbox.is_sent() {
+            self.pending.leave = false;
+            ClientMessage::Leave
+        } else {
+            return None;
+        };
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
-        self.push_bytes(bytes);
-    }
-
-    fn push_bytes(&mut self, bytes: Vec<u8>) {
-        self.outgoing_bytes += bytes.len();
-        self.outgoing.push_back(Outgoing::Message(bytes));
+        Some(bytes)
     }
 }
 
@@ -363,8 +403,10 @@ impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
             .field("status", &self.status)
+            .field("session", &self.session())
             .field("tick", &self.replica.tick())
             .field("waiting", &self.waiting.len())
+            .field("unacknowledged", &self.outbox.len())
             .finish_non_exhaustive()
     }
 }
@@ -374,25 +416,6 @@ impl Deref for Machine {
 
     fn deref(&self) -> &Replica {
         &self.replica
-    }
-}
-
-/// Acknowledges the newest update, at most so often a second.
-#[derive(Debug, Default)]
-struct Acks {
-    newest: Option<Tick>,
-    last: Option<Duration>,
-}
-
-impl Acks {
-    fn due(&mut self, now: Duration) -> Option<Tick> {
-        let gap = Duration::from_secs(1) / limits::ACKS_PER_SECOND;
-        if self.last.is_some_and(|last| now.saturating_sub(last) < gap) {
-            return None;
-        }
-        let tick = self.newest.take()?;
-        self.last = Some(now);
-        Some(tick)
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use room::entity::{EntityId, FieldMask, Id, Visible};
+use room::faults::{self, Fault};
 use room::limits;
 use room::schema::Role;
 use room::store::replica::{AnyTable, Table};
 use room::wire::deflate::Inflater;
+use room::wire::message;
 use room::wire::record::SentBytes;
 use room::wire::update::{self, Blocks, Part, UpdateHead};
 use room::wire::{DecodeError, Reader, ViewHash};
@@ -30,6 +32,8 @@ pub struct Applied {
     pub complete: Tick,
     /// Whether anything was in it.
     pub changed: bool,
+    /// How many entities were kept as they were, where it is the first one of a continued session.
+    pub restored: Option<usize>,
 }
 
 /// A client's copy of what its player may see. No I/O, no clock.
@@ -46,6 +50,8 @@ pub struct Replica {
     inflater: Inflater,
     tick: Tick,
     complete: Tick,
+    // Whether the next update is the first one after a `rebase`.
+    rebased: bool,
     record: Option<Vec<u8>>,
 }
 
@@ -54,6 +60,8 @@ struct Tables {
     kinds: HashMap<EntityId, u8, ahash::RandomState>,
     private: Option<u8>,
     private_id: Option<EntityId>,
+    // Entities that left in the update being applied.
+    left: usize,
 }
 
 impl Replica {
@@ -69,6 +77,7 @@ impl Replica {
                 kinds: HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4)),
                 private: private.and_then(|entry| entry.wire_index),
                 private_id: None,
+                left: 0,
             },
             head: None,
             content: Vec::new(),
@@ -76,6 +85,7 @@ impl Replica {
             inflater: Inflater::new(),
             tick: Tick::ZERO,
             complete: Tick::ZERO,
+            rebased: false,
             record: None,
         }
     }
@@ -95,7 +105,9 @@ impl Replica {
     pub fn handle_part(&mut self, bytes: &[u8]) -> Result<Option<Applied>, DecodeError> {
         let part = Part::decode(bytes)?;
         match (part.head, self.head) {
-            (Some(head), None) if head.tick > self.tick || self.tick == Tick::ZERO => self.head = Some(head),
+            (Some(head), None) if head.tick > self.tick || self.tick == Tick::ZERO || self.rebased => {
+                self.head = Some(head);
+            }
             (None, Some(_)) => {}
             _ => return Err(DecodeError::Order),
         }
@@ -120,7 +132,8 @@ impl Replica {
 
     fn apply(&mut self) -> Result<Applied, DecodeError> {
         let head = self.head.take().ok_or(DecodeError::Order)?;
-        let mut from = 0;
+        let (mut from, held) = (0, self.len());
+        self.tables.left = 0;
         for end in self.ends.drain(..) {
             update::read_blocks(&self.content[from..end], &mut self.tables)?;
             from = end;
@@ -131,7 +144,36 @@ impl Replica {
             return Err(DecodeError::Hash);
         }
         (self.tick, self.complete) = (head.tick, head.complete);
-        Ok(Applied { tick: head.tick, complete: head.complete, changed })
+        // Leaves come first in an update: they name entities that were held before it.
+        let restored = std::mem::take(&mut self.rebased).then(|| held.saturating_sub(self.tables.left));
+        Ok(Applied { tick: head.tick, complete: head.complete, changed, restored })
+    }
+
+    /// What it holds, for a room that is to continue from there: the tick up to which it has everything, and IDs
+    /// in order. Entities for which a claim has no room are dropped, and reported as left.
+    pub fn claim(&mut self) -> (Tick, Vec<EntityId>) {
+        self.discard_update();
+        let mut ids: Vec<EntityId> = self.tables.kinds.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids.split_off(message::claim_fits(ids.iter().copied())) {
+            // It is held, so its kind is known.
+            let _ = self.tables.leave(id);
+        }
+        let complete = if faults::is(Fault::ResumeSinceTick) { self.tick } else { self.complete };
+        (complete, ids)
+    }
+
+    /// A room continues from the last [`claim`](Self::claim). The next update may be of any tick, for the room's
+    /// ticks may have started over; until it has come, the claim stays what it was.
+    pub fn rebase(&mut self) {
+        self.discard_update();
+        self.rebased = true;
+    }
+
+    /// How many parts of an update have come that are not all.
+    #[must_use]
+    pub fn open_parts(&self) -> usize {
+        self.ends.len()
     }
 
     /// Drops everything; what was here is reported as left.
@@ -141,6 +183,7 @@ impl Replica {
         }
         self.tables.kinds.clear();
         self.tables.private_id = None;
+        self.rebased = false;
         self.discard_update();
         (self.tick, self.complete) = (Tick::ZERO, Tick::ZERO);
     }
@@ -252,6 +295,7 @@ impl Blocks for Tables {
     fn leave(&mut self, id: EntityId) -> Result<(), DecodeError> {
         let kind = self.kinds.remove(&id).ok_or(DecodeError::Unknown)?;
         self.table(kind)?.leave(id);
+        self.left += 1;
         if self.private_id == Some(id) {
             self.private_id = None;
         }

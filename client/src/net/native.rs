@@ -1,263 +1,237 @@
 //! The native client: a socket on tokio, polled by a game loop that needs no runtime of its own.
 
+mod connect;
 mod dial;
 mod link;
 
 use std::fmt;
-use std::future::{Future, IntoFuture};
 use std::ops::Deref;
-use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use room::session::code;
-use room::wire::message::is_build;
-use room::wire::payload::{self, PayloadError};
-use room::{PlayerId, Schema, limits};
+use room::{PlayerId, SessionId};
 use serde::Serialize;
+use tokio::sync::Notify;
 
-use crate::event::{ClientStats, Event, SendError, Status};
-use crate::machine::{Machine, Options};
+use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, LastDrop, SendError, Status};
+use crate::machine::{Checkpoint, Machine, Notice, Outgoing};
 use crate::replica::Replica;
+use dial::{Dialer, Dialing};
 use link::Link;
 
-/// Starts to connect to a room: `connect(url, schema).name("Ada").await`.
+pub use connect::{AuthError, Connect, ConnectError, connect};
+
+/// A client of a room. What it sees is read through [`Replica`], to which it derefs.
 ///
-/// `url` is the room's, such as `ws://127.0.0.1:8787/rooms/forest`. The future resolves once the room has let the
-/// client in. It must be awaited on a tokio runtime, which must live as long as the client.
-pub fn connect(url: impl Into<String>, schema: Schema) -> Connect {
-    Connect { url: url.into(), schema, options: Options::default(), auth_fault: None, record: false }
-}
-
-/// A connection about to be made; await it.
-#[derive(Debug)]
-#[must_use = "nothing happens until it is awaited"]
-pub struct Connect {
-    url: String,
-    schema: Schema,
-    options: Options,
-    auth_fault: Option<PayloadError>,
-    record: bool,
-}
-
-/// Why a client is not in the room.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// The URL is not one of a room.
-    #[error("{url:?} is no room's URL: {reason}")]
-    BadUrl {
-        /// The URL.
-        url: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// The display name is too long.
-    #[error("the name has {size} bytes; the most is {}", limits::DISPLAY_NAME)]
-    Name {
-        /// Bytes of the name.
-        size: usize,
-    },
-    /// The build's name has characters that it cannot have, or too many.
-    #[error("the build {build:?} is not 1 to 64 letters, digits, `.`, `_` or `-`")]
-    Build {
-        /// The name.
-        build: String,
-    },
-    /// The auth value cannot travel.
-    #[error("the auth value: {0}")]
-    Auth(PayloadError),
-    /// The schema has a fault.
-    #[error(transparent)]
-    Schema(#[from] room::SchemaError),
-    /// No server answers there.
-    #[error("cannot reach {address}: {error}")]
-    Dial {
-        /// Host and port.
-        address: String,
-        /// What went wrong.
-        error: std::io::Error,
-    },
-    /// The server speaks HTTP but opens no socket.
-    #[error("the server answered {status} and opened no socket: {message}")]
-    Http {
-        /// The HTTP status.
-        status: u16,
-        /// The start of what it said.
-        message: String,
-    },
-    /// The room did not let the client in.
-    #[error("the room refused with {code}: {reason}{}", differences.iter().map(|line| format!("\n  {line}")).collect::<String>())]
-    Refused {
-        /// The close code (see [`room::session::code`]).
-        code: u16,
-        /// The reason.
-        reason: String,
-        /// In what the schemas differ, where they do.
-        differences: Vec<String>,
-    },
-    /// The link broke before the room had answered.
-    #[error("the link broke before the room let the client in: {0}")]
-    Lost(String),
-    /// Nothing was heard in time.
-    #[error("the room did not answer within {} seconds", limits::CONNECT_SECONDS)]
-    Timeout,
-}
-
-impl Connect {
-    /// The display name, at most 256 bytes.
-    pub fn name(mut self, name: impl Into<String>) -> Connect {
-        self.options.name = name.into();
-        self
-    }
-
-    /// This build's name: 1 to 64 letters, digits, `.`, `_`, `-`. Where the room's differs, an event tells so.
-    pub fn build(mut self, build: impl Into<String>) -> Connect {
-        self.options.build = Some(build.into());
-        self
-    }
-
-    /// What the game's `authenticate` hook gets: any value of at most 4 KiB.
-    pub fn auth<T: Serialize + ?Sized>(mut self, auth: &T) -> Connect {
-        self.options.auth.clear();
-        self.auth_fault = payload::encode(auth, limits::AUTH, &mut self.options.auth).err();
-        self
-    }
-
-    /// Keeps every byte that comes, as it came and inflated, for tests that look for what should not be there.
-    /// See [`Client::received`].
-    pub fn record(mut self, on: bool) -> Connect {
-        self.record = on;
-        self
-    }
-
-    async fn join(self) -> Result<Client, ConnectError> {
-        self.schema.validate()?;
-        if let Some(fault) = self.auth_fault {
-            return Err(ConnectError::Auth(fault));
-        }
-        if self.options.name.len() > limits::DISPLAY_NAME {
-            return Err(ConnectError::Name { size: self.options.name.len() });
-        }
-        if let Some(build) = self.options.build.as_ref().filter(|build| !is_build(build)) {
-            return Err(ConnectError::Build { build: build.clone() });
-        }
-        let origin = Instant::now();
-        let link = Link::new(dial::dial(&self.url).await?);
-        let mut machine = Machine::new(self.schema, self.options);
-        if self.record {
-            machine.record();
-        }
-        machine.handle_open(Duration::ZERO);
-        let mut client = Client { machine, link, origin };
-        client.flush();
-        loop {
-            client.link.arrived().await;
-            client.receive(Instant::now());
-            match client.status() {
-                Status::Connecting => {}
-                Status::Joined => return Ok(client),
-                Status::Closed { code: Some(code), reason } => {
-                    let (code, reason) = (*code, reason.clone());
-                    let differences = client.machine.differences().to_vec();
-                    return Err(ConnectError::Refused { code, reason, differences });
-                }
-                Status::Closed { code: None, reason } => return Err(ConnectError::Lost(reason.clone())),
-            }
-        }
-    }
-}
-
-impl IntoFuture for Connect {
-    type Output = Result<Client, ConnectError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let limit = Duration::from_secs(limits::CONNECT_SECONDS);
-            tokio::time::timeout(limit, self.join()).await.unwrap_or(Err(ConnectError::Timeout))
-        })
-    }
-}
-
-/// A client in a room. What it sees is read through [`Replica`], to which it derefs.
-///
-/// Dropping it closes the connection; [`leave`](Client::leave) also gives the seat back at once.
+/// It keeps its session over drops: [`update`](Client::update) opens a new socket where one is due, on the runtime
+/// that the client was made on. Dropping it closes the connection; [`leave`](Client::leave) also gives the seat
+/// back at once.
 pub struct Client {
     machine: Machine,
-    link: Link,
+    dialer: Dialer,
+    link: Option<Link>,
+    dialing: Option<Dialing>,
+    // Why the last try to open a socket failed, if none has opened since.
+    failure: Option<ConnectError>,
+    // A background task has something.
+    wake: Arc<Notify>,
     // What the machine's times count from.
     origin: Instant,
 }
 
 impl Client {
+    fn new(machine: Machine, dialer: Dialer) -> Client {
+        let (wake, origin) = (Arc::default(), Instant::now());
+        Client { machine, dialer, link: None, dialing: None, failure: None, wake, origin }
+    }
+
     /// Applies everything that has come and sends what waits. Afterwards the report (what entered, changed, left,
     /// and the events) is that of this call alone. `now` is `Instant::now()`.
     pub fn update(&mut self, now: Instant) {
         self.receive(now);
         self.machine.update(self.since(now));
         self.flush();
+        self.dial(now);
     }
 
-    /// Where the connection stands, as of the last [`update`](Self::update).
+    /// Where the client stands, as of the last [`update`](Self::update).
     #[must_use]
     pub fn status(&self) -> &Status {
         self.machine.status()
     }
 
-    /// Who this client is in the room.
+    /// Whether the client is in the room.
+    #[must_use]
+    pub fn is_joined(&self) -> bool {
+        self.machine.is_joined()
+    }
+
+    /// A line for the player about the connection; none while all is well.
+    #[must_use]
+    pub fn notice(&self) -> Option<Notice> {
+        self.machine.notice()
+    }
+
+    /// Why the last socket closed, if one has.
+    #[must_use]
+    pub fn last_drop(&self) -> Option<&LastDrop> {
+        self.machine.last_drop()
+    }
+
+    /// Who this client is in the room, also while its connection is being made again; `None` without a session.
     #[must_use]
     pub fn player(&self) -> Option<PlayerId> {
         self.machine.player()
     }
 
-    /// The room's ticks a second.
+    /// The session; `None` before the first welcome, and once it is over.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        self.machine.session()
+    }
+
+    /// Which of the session's connections the last welcome opened, counted from 1; 0 before.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.machine.epoch()
+    }
+
+    /// The room's ticks a second; 0 until joined.
     #[must_use]
     pub fn tick_rate(&self) -> u32 {
         self.machine.tick_rate()
     }
 
-    /// The room's ticks between two sends.
+    /// The room's ticks between two sends; 0 until joined.
     #[must_use]
     pub fn send_every(&self) -> u32 {
         self.machine.send_every()
     }
 
-    /// What happened, oldest first; each event is handed out once. Of events that are not read the last 4,096 are
-    /// kept.
+    /// The room's time in ticks, as the client estimates it; `None` before the first welcome.
+    #[must_use]
+    pub fn room_time(&self, now: Instant) -> Option<f64> {
+        self.machine.room_time(self.since(now))
+    }
+
+    /// How long a message takes to the room and back, smoothed; `None` before the first answer.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.machine.round_trip()
+    }
+
+    /// Whether what moves should stand at once where the last [`update`](Self::update) has it, without a glide
+    /// from where it was: the client came back, was hidden, or fell behind by more than a second of sends.
+    #[must_use]
+    pub fn jumped(&self) -> bool {
+        self.machine.jumped()
+    }
+
+    /// Events and calls that the room has not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.machine.unacknowledged()
+    }
+
+    /// What happened, oldest first; each event is handed out once, and with that the room's messages count as
+    /// taken. Of transients and remarks that nobody reads the last 4,096 are kept.
     ///
     /// The client can be read in the loop over them: what an event speaks of is there already.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + use<> {
         self.machine.events()
     }
 
-    /// Sends the game on the server a message, which its `on_event` gets.
+    /// Sends the game on the server an event, which its `on_event` gets exactly once, in the order of all events
+    /// and calls. It waits where the client is not joined.
     ///
     /// # Errors
-    /// Fails, and sends nothing, where the client is not joined, the value takes more than 24 KiB or cannot be
-    /// encoded, or more than 1 MiB waits for the socket.
-    pub fn send<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<(), SendError> {
+    /// Fails, and sends nothing, where the session is over, the value takes more than 24 KiB or cannot be encoded,
+    /// or 4,096 events or 1 MiB wait for the room.
+    pub fn send<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<EventId, SendError> {
         let sent = self.machine.send(event);
         self.flush();
         sent
     }
 
-    /// Leaves for good. Says whether the room has released the player; gives up waiting after a second.
-    pub async fn leave(&mut self) -> bool {
-        self.machine.leave();
+    /// Sends the game on the server a message that may be lost: it is for effects that are stale in a moment. It
+    /// may overtake events.
+    ///
+    /// # Errors
+    /// Fails, and sends nothing, where the client is not joined, the value takes more than 24 KiB or cannot be
+    /// encoded, or 1 MiB waits for the socket.
+    pub fn transient<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<(), SendError> {
+        let sent = self.machine.transient(event);
         self.flush();
-        let limit = Duration::from_secs(limits::LEAVE_SECONDS);
-        let closed = async {
-            while !self.status().is_closed() {
-                self.link.arrived().await;
-                self.receive(Instant::now());
-            }
-        };
-        // Late or not, the status says how it ended.
-        let _ = tokio::time::timeout(limit, closed).await;
-        matches!(self.status(), Status::Closed { code: Some(code::LEFT), .. })
+        sent
     }
 
-    /// Figures of the connection.
+    /// Asks the game on the server for something, to which one [`Event::Result`] comes.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); and where 64 calls wait for their results, or the name is empty or has more than
+    /// 64 bytes.
+    pub fn call<T: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        value: &T,
+        options: CallOptions,
+    ) -> Result<CallId, SendError> {
+        let sent = self.machine.call(name, value, options);
+        self.flush();
+        sent
+    }
+
+    /// Leaves for good, once the room has what was sent before. Says whether the room has released the player;
+    /// stops waiting after a second, and then keeps what continues the session in a
+    /// [`checkpoint`](Self::checkpoint).
+    pub async fn leave(&mut self) -> bool {
+        self.machine.leave(self.since(Instant::now()));
+        loop {
+            self.pump(Instant::now());
+            match self.status() {
+                Status::Closed { code, .. } => return *code == Some(code::LEFT),
+                _ => self.wait(None).await,
+            }
+        }
+    }
+
+    /// Makes a new session where the old one is [`Lost`](Status::Lost).
+    pub fn rejoin(&mut self) {
+        let now = Instant::now();
+        self.machine.rejoin(self.since(now));
+        self.dial(now);
+    }
+
+    /// What continues this session in another client of the same URL; `None` where there is none to continue.
+    /// Keep it like a password, and write it anew often: the newest counts.
+    pub fn checkpoint(&mut self) -> Option<Checkpoint> {
+        self.machine.checkpoint()
+    }
+
+    /// The game is hidden, or shown again. A hidden one gets events and no updates.
+    pub fn set_hidden(&mut self, hidden: bool) {
+        self.machine.handle_hidden(self.since(Instant::now()), hidden);
+        self.flush();
+    }
+
+    /// The system reports the network back: a socket that waits for its turn is opened at once.
+    pub fn handle_online(&mut self) {
+        let now = Instant::now();
+        self.machine.handle_online(self.since(now));
+        self.dial(now);
+    }
+
+    /// The game came to the foreground, or the device woke: as [`handle_online`](Self::handle_online), and a
+    /// connection that says nothing for 1.5 seconds is replaced.
+    pub fn handle_foreground(&mut self) {
+        let now = Instant::now();
+        self.machine.handle_foreground(self.since(now));
+        self.flush();
+        self.dial(now);
+    }
+
+    /// Figures of the client.
     #[must_use]
     pub fn stats(&self) -> ClientStats {
         self.machine.stats()
@@ -276,23 +250,87 @@ impl Client {
         &self.machine
     }
 
-    /// Takes what the socket has; the machine keeps it for the next update.
-    fn receive(&mut self, now: Instant) {
-        let now = self.since(now);
-        let (messages, closed) = self.link.take();
-        for message in messages {
-            self.machine.handle_message(now, message);
+    /// All that [`update`](Self::update) does but to apply what came: that waits for the game.
+    fn pump(&mut self, now: Instant) {
+        self.receive(now);
+        self.machine.handle_timeout(self.since(now));
+        self.flush();
+        self.dial(now);
+    }
+
+    /// Waits until there is something to pump, or until then.
+    async fn wait(&self, until: Option<Instant>) {
+        let timeout = self.machine.poll_timeout().map(|timeout| self.origin + timeout);
+        let until = [timeout, until].into_iter().flatten().min();
+        let woken = self.wake.notified();
+        match until {
+            // Of one that is past already nothing more is to come.
+            Some(until) if until > Instant::now() => {
+                let _ = tokio::time::timeout_at(until.into(), woken).await;
+            }
+            Some(_) => tokio::task::yield_now().await,
+            None => woken.await,
         }
-        if let Some((code, reason)) = closed {
-            self.machine.handle_close(now, code, &reason);
+    }
+
+    /// Takes what the background tasks have; the machine keeps it for the next update.
+    fn receive(&mut self, now: Instant) {
+        let since = |at: Instant| at.saturating_duration_since(self.origin);
+        if let Some(link) = &self.link {
+            let (messages, closed) = link.take();
+            for (at, message) in messages {
+                self.machine.handle_message(since(at), message);
+            }
+            if let Some((code, reason)) = closed {
+                self.machine.handle_close(since(now), code, &reason);
+                self.link = None;
+            }
         }
         self.flush();
+        if let Some(opened) = self.dialing.as_mut().and_then(Dialing::poll) {
+            self.dialing = None;
+            self.dialed(now, opened);
+            self.flush();
+        }
+    }
+
+    fn dialed(&mut self, now: Instant, opened: Result<(Link, Vec<u8>), ConnectError>) {
+        let now = self.since(now);
+        match opened {
+            Ok((link, auth)) => {
+                self.failure = None;
+                self.link = Some(link);
+                self.machine.handle_open(now, auth);
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                if dial::is_final(&error, self.machine.session().is_some()) {
+                    self.machine.handle_refused(now, &reason);
+                } else {
+                    self.machine.handle_dial_failed(now, &reason);
+                }
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    /// Opens a socket where one is due.
+    fn dial(&mut self, now: Instant) {
+        if self.machine.poll_dial(self.since(now)) {
+            self.dialing = Some(self.dialer.dial(self.wake.clone()));
+        }
     }
 
     fn flush(&mut self) {
-        while self.link.has_room() {
+        while self.machine.is_ending() || self.link.as_ref().is_some_and(Link::has_room) {
             let Some(outgoing) = self.machine.poll_transmit() else { return };
-            self.link.send(outgoing);
+            let ends = !matches!(outgoing, Outgoing::Message(_));
+            if let Some(link) = &self.link {
+                link.send(outgoing);
+            }
+            if ends {
+                self.link = None;
+            }
         }
     }
 

@@ -179,13 +179,16 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         let (plain, wire) = self.compare(scratch, press, self.look);
-        if !self.window.is_empty() && self.window.bytes() + wire > window {
+        let merged = self.behind.is_some() || !self.held.is_empty();
+        let free = window - self.window.bytes();
+        // What is held back does not follow in crumbs.
+        if !self.window.is_empty() && (wire > free || merged && free < window / 2) {
             self.withhold(sealed.last, press.world);
             return;
         }
-        let merged = self.behind.is_some() || !self.held.is_empty();
-        if merged || plain > sealed.cap || wire > window {
-            self.choose(index, sealed, window, scratch, press);
+        let free = free.min(self.window.update(sealed.window));
+        if merged || plain > sealed.cap || wire > free {
+            self.choose(index, sealed, free, scratch, press);
         } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
         {
             self.find_places(&scratch.next, &mut scratch.places, press);
@@ -324,7 +327,7 @@ impl Viewer {
         &mut self,
         index: u32,
         sealed: &Sealed<'_>,
-        window: usize,
+        free: usize,
         scratch: &mut Scratch,
         press: &mut Press<'_>,
     ) {
@@ -349,7 +352,8 @@ impl Viewer {
             a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
         };
         let leaves = scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1);
-        let room = Room { plain: sealed.cap.saturating_sub(leaves), wire: window.saturating_sub(leaves) };
+        let (plain, wire) = (sealed.cap.saturating_sub(leaves), free.saturating_sub(leaves));
+        let room = Room { plain, wire, whatever: self.window.is_empty() };
         let wire = |item: &Item| match item.what {
             What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, level, compressor),
             _ => item.size,

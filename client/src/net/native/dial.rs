@@ -1,6 +1,10 @@
-//! From a URL to a socket.
+//! From a URL to a socket, on a background task.
 
+use std::future::Future;
 use std::io::Cursor;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Limited};
@@ -10,18 +14,102 @@ use hyper::header::{
 };
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use room::limits;
 use room::wire::SUBPROTOCOL;
 use tokio::io::{AsyncReadExt, Chain};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::task::AbortHandle;
 
-use super::ConnectError;
+use super::link::Link;
+use super::{AuthError, ConnectError};
+
+/// Asks for the auth value of a try.
+pub(super) type Auth =
+    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<u8>, ConnectError>> + Send>> + Send + Sync>;
+
+/// A socket and the auth value that goes with it.
+type Opened = Result<(Link, Vec<u8>), ConnectError>;
+
+/// What opens sockets.
+pub(super) struct Dialer {
+    pub(super) runtime: Handle,
+    pub(super) url: String,
+    pub(super) auth: Auth,
+}
+
+/// A socket that is being opened. Dropping it stops that.
+pub(super) struct Dialing {
+    opened: oneshot::Receiver<Opened>,
+    task: AbortHandle,
+}
+
+impl Dialer {
+    /// Begins to open a socket; tells through `wake` when it is done, and when the socket has something.
+    pub(super) fn dial(&self, wake: Arc<Notify>) -> Dialing {
+        let (done, opened) = oneshot::channel();
+        let (url, auth) = (self.url.clone(), self.auth.clone());
+        let task = self.runtime.spawn(async move {
+            // A client that is gone wants none.
+            let _ = done.send(open(&url, auth, wake.clone()).await);
+            wake.notify_one();
+        });
+        Dialing { opened, task: task.abort_handle() }
+    }
+}
+
+impl Dialing {
+    /// What became of it, once that is known.
+    pub(super) fn poll(&mut self) -> Option<Opened> {
+        match self.opened.try_recv() {
+            Ok(opened) => Some(opened),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Closed) => {
+                let error = std::io::Error::other("the task that opens the socket failed");
+                Some(Err(ConnectError::Dial { address: "the room".to_owned(), error }))
+            }
+        }
+    }
+}
+
+impl Drop for Dialing {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn open(url: &str, auth: Auth, wake: Arc<Notify>) -> Opened {
+    let auth = auth().await?;
+    let limit = Duration::from_secs(limits::CONNECT_SECONDS);
+    match tokio::time::timeout(limit, dial(url)).await {
+        Ok(socket) => Ok((Link::new(socket?, wake), auth)),
+        Err(_) => Err(ConnectError::Dial {
+            address: parse(url)?.0,
+            error: std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer"),
+        }),
+    }
+}
+
+/// Whether trying again is of no use. A server that has let this client in before may be starting again, and not
+/// know its rooms yet.
+pub(super) fn is_final(error: &ConnectError, has_session: bool) -> bool {
+    match error {
+        ConnectError::Dial { .. } | ConnectError::NoAuth(AuthError::Retry(_)) => false,
+        // A request that was too slow, too early or one of too many.
+        ConnectError::Http { status: 408 | 425 | 429, .. } => false,
+        ConnectError::Http { status, .. } => (400..500).contains(status) && !has_session,
+        _ => true,
+    }
+}
 
 /// Both ways of an upgraded socket. What came right behind the answer was read with it.
 pub(super) type Socket = (Chain<Cursor<Bytes>, OwnedReadHalf>, OwnedWriteHalf);
 
 /// Opens a socket to the room at `url`.
-pub(super) async fn dial(url: &str) -> Result<Socket, ConnectError> {
+async fn dial(url: &str) -> Result<Socket, ConnectError> {
     let (address, authority, path) = parse(url)?;
     let fail = |error| ConnectError::Dial { address: address.clone(), error };
     let stream = TcpStream::connect(&address).await.map_err(fail)?;
@@ -52,7 +140,7 @@ pub(super) async fn dial(url: &str) -> Result<Socket, ConnectError> {
 }
 
 /// Address to dial, authority to name, path to ask for.
-fn parse(url: &str) -> Result<(String, String, String), ConnectError> {
+pub(super) fn parse(url: &str) -> Result<(String, String, String), ConnectError> {
     let bad = |reason| ConnectError::BadUrl { url: url.to_owned(), reason };
     let uri: Uri = url.parse().map_err(|_| bad("it does not parse; write ws://host:port/rooms/name"))?;
     match uri.scheme_str() {

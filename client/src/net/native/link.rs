@@ -2,14 +2,14 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastwebsockets::{Frame, OpCode, Payload, Role, WebSocketError, WebSocketRead, WebSocketWrite};
 use room::limits;
 use room::session::code;
 use tokio::io::{AsyncRead, AsyncWrite, BufWriter};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::dial::Socket;
 use crate::machine::Outgoing;
@@ -20,13 +20,13 @@ pub(super) type Closed = (Option<u16>, String);
 /// The game loop's end. Dropping it closes the socket.
 pub(super) struct Link {
     shared: Arc<Shared>,
+    tasks: [AbortHandle; 2],
 }
 
-#[derive(Default)]
 struct Shared {
     incoming: Mutex<Incoming>,
     // For whoever awaits a message.
-    arrived: Notify,
+    arrived: Arc<Notify>,
     outgoing: Mutex<Queue>,
     // For the write task.
     filled: Notify,
@@ -34,7 +34,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Incoming {
-    messages: Vec<Vec<u8>>,
+    messages: Vec<(Instant, Vec<u8>)>,
     bytes: usize,
     closed: Option<Closed>,
 }
@@ -57,27 +57,28 @@ enum Send {
 const AHEAD: usize = 64 * 1024;
 
 impl Link {
-    /// Starts the tasks on the current runtime.
-    pub(super) fn new((read, write): Socket) -> Link {
+    /// Starts the tasks on the current runtime; they tell through `arrived` that something has come.
+    pub(super) fn new((read, write): Socket, arrived: Arc<Notify>) -> Link {
         let (mut read, write) =
             fastwebsockets::after_handshake_split(read, BufWriter::new(write), Role::Client);
         // The library refuses a length equal to its maximum.
         read.set_max_message_size(limits::ROOM_MESSAGE + 1);
         read.set_auto_close(false);
         read.set_auto_pong(false);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            incoming: Mutex::default(),
+            arrived,
+            outgoing: Mutex::default(),
+            filled: Notify::new(),
+        });
         let reader = tokio::spawn(receive(shared.clone(), read));
-        tokio::spawn(transmit(shared.clone(), write, reader));
-        Link { shared }
+        let read_task = reader.abort_handle();
+        let writer = tokio::spawn(transmit(shared.clone(), write, reader));
+        Link { shared, tasks: [read_task, writer.abort_handle()] }
     }
 
-    /// Waits until something may have come.
-    pub(super) async fn arrived(&self) {
-        self.shared.arrived.notified().await;
-    }
-
-    /// What has come since the last time.
-    pub(super) fn take(&self) -> (Vec<Vec<u8>>, Option<Closed>) {
+    /// What has come since the last time, and when.
+    pub(super) fn take(&self) -> (Vec<(Instant, Vec<u8>)>, Option<Closed>) {
         let mut incoming = lock(&self.shared.incoming);
         incoming.bytes = 0;
         (std::mem::take(&mut incoming.messages), incoming.closed.clone())
@@ -90,10 +91,12 @@ impl Link {
 
     /// Hands something to the socket's task.
     pub(super) fn send(&self, outgoing: Outgoing) {
-        self.shared.send(match outgoing {
-            Outgoing::Message(bytes) => Send::Message(bytes),
-            Outgoing::Close { code, reason } => Send::Close(code, reason),
-        });
+        match outgoing {
+            Outgoing::Message(bytes) => self.shared.send(Send::Message(bytes)),
+            Outgoing::Close { code, reason } => self.shared.send(Send::Close(code, reason)),
+            // Without its tasks nothing holds the socket.
+            Outgoing::Abort => self.tasks.iter().for_each(AbortHandle::abort),
+        }
     }
 }
 
@@ -126,7 +129,7 @@ impl Shared {
         if incoming.bytes > limits::CLIENT_WAITING {
             return Err((None, "more than 16 MiB wait for `update`, which was not called".to_owned()));
         }
-        incoming.messages.push(message);
+        incoming.messages.push((Instant::now(), message));
         drop(incoming);
         self.arrived.notify_one();
         Ok(())
