@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use room::prelude::*;
 use room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
-use room::wire::message::ClientMessage;
+use room::session::Token;
+use room::wire::message::{Ack, ClientMessage};
 
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
@@ -95,7 +96,7 @@ fn turn(room: &mut Runtime<Circles>, ack: &mut Vec<u8>) -> usize {
     }
     while room.poll_log().is_some() {}
     ack.clear();
-    ClientMessage::Ack(room.now()).encode(ack);
+    ClientMessage::Ack(Ack { tick: room.now(), ..Ack::default() }).encode(ack);
     (1..=CONNECTIONS).for_each(|conn| room.handle_message(ConnectionId(conn), now, ack));
     sent
 }
@@ -104,7 +105,8 @@ fn turn(room: &mut Runtime<Circles>, ack: &mut Vec<u8>) -> usize {
 fn a_steady_tick_allocates_nothing() {
     let mut room = Runtime::new(Circles::default(), Settings::default(), [1; 32]).expect("the room starts");
     for conn in 1..=CONNECTIONS {
-        let join = Join { hello: link::hello::<Circles>("Ada", None), identity: Identity::guest() };
+        let hello = link::hello::<Circles>("Ada", None);
+        let join = Join { hello, identity: Identity::guest(), token: Token::default() };
         room.handle_open(ConnectionId(conn), Duration::ZERO, join);
     }
     let mut ack = Vec::new();

@@ -7,8 +7,14 @@ mod crowds;
 mod faults;
 #[path = "sockets/frames.rs"]
 mod frames;
+#[path = "sockets/gates.rs"]
+mod gates;
 #[path = "sockets/http.rs"]
 mod http;
+#[path = "sockets/sessions.rs"]
+mod sessions;
+#[path = "sockets/silence.rs"]
+mod silence;
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +48,7 @@ fn event(text: &str) -> Vec<u8> {
     let mut payload = Vec::new();
     room::wire::payload::encode(text, 1000, &mut payload).unwrap();
     let mut message = Vec::new();
-    ClientMessage::Event(&payload).encode(&mut message);
+    ClientMessage::Event { gap: 1, payload: &payload }.encode(&mut message);
     message
 }
 
@@ -88,7 +94,7 @@ async fn a_payload_that_is_none_is_4000() {
     for payload in [&[0xc1][..], &[0xdd, 0, 15, 66, 64, 0, 0, 0, 0, 0, 0], &[0x92, 1]] {
         let mut raw = Raw::joined::<Stage>(&beside.url).await;
         let mut message = Vec::new();
-        ClientMessage::Event(payload).encode(&mut message);
+        ClientMessage::Event { gap: 1, payload }.encode(&mut message);
         raw.send(&message).await;
         assert_eq!(raw.closed().await.0, 4000, "{payload:?}");
     }
@@ -408,13 +414,21 @@ async fn a_room_too_many_is_1013() {
 
 #[tokio::test]
 async fn of_too_many_sockets_that_do_not_join_the_oldest_is_1013() {
-    let mut beside = Beside::new(server().max_players(2)).await;
+    let mut beside = Beside::new(server().max_players(16)).await;
     let mut idle = Vec::new();
+    let mut players = Vec::new();
+    for _ in 0..14 {
+        players.push(Raw::joined::<Stage>(&beside.url).await);
+    }
     for _ in 0..33 {
         idle.push(Raw::open(&beside.url).await);
     }
     assert_eq!(idle.remove(0).closed().await.0, 1013);
+    // Who plays does not stand at the door.
+    idle[0].frame(true, PING, b"").await;
+    assert_eq!(idle[0].next().await, Some((PONG, Vec::new())));
     Raw::joined::<Stage>(&beside.url).await;
+    drop(players);
     beside.unchanged().await;
 }
 

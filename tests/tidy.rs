@@ -14,7 +14,7 @@ use source::{Source, read, sources};
 const LINES: usize = 500;
 
 /// Modules of the room crate that may know each other; `limits` and `tick` know none of them.
-const BASE: &[&str] = &["entity", "field", "limits", "schema", "store", "tick", "wire"];
+const BASE: &[&str] = &["entity", "faults", "field", "limits", "schema", "store", "tick", "wire"];
 
 /// What each module may use besides itself and the base.
 const ABOVE: &[(&str, &[&str])] = &[

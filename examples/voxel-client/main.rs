@@ -38,6 +38,11 @@ const FLAGS: &[Flag] = &[
     Flag { name: "url", value: "URL", help: "the room (ws://127.0.0.1:8787/rooms/forest)" },
     Flag { name: "name", value: "NAME", help: "your name in the world" },
     Flag { name: "snapshot", value: "", help: "print one picture as text and end, without a terminal" },
+    Flag {
+        name: "watch",
+        value: "S",
+        help: "print for S seconds what the player is told, without a terminal",
+    },
     Flag { name: "keys", value: "KEYS", help: "with --snapshot: keys to press first, such as \"ddd p\"" },
 ];
 
@@ -45,6 +50,8 @@ const FLAGS: &[Flag] = &[
 const FRAME: Duration = Duration::from_millis(50);
 /// Time between two steps, so that a held key walks no faster than the room allows.
 const STEP: Duration = Duration::from_millis((1100.0 / SPEED) as u64);
+/// How long a server is looked for at the start; later, as long as the library does by itself.
+const FIRST: Duration = Duration::from_secs(5);
 /// How long a snapshot waits for the world to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 const HELP: &str = "wasd or arrows: walk   space: dig   x: dig down   p: place   b: next block   q: quit";
@@ -66,14 +73,20 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let name =
         args.text("name").map_or_else(|| format!("guest-{}", std::process::id() % 1000), str::to_owned);
     let client = runtime
-        .block_on(async { room_client::connect(&url, shared::schema()).name(&name).await })
+        .block_on(async {
+            // A server that starts again begins a new world: play goes on in it as a new player.
+            let connect = room_client::connect(&url, shared::schema()).name(&name).rejoin(true);
+            if args.has("watch") { connect.start() } else { connect.give_up(FIRST).await }
+        })
         .map_err(|error| match error {
-        ConnectError::Dial { .. } => format!("{error}; first run: cargo run --release --example voxel"),
-        _ => format!("{url}: {error}"),
-    })?;
+            ConnectError::Dial { .. } => format!("{error}; first run: cargo run --release --example voxel"),
+            _ => format!("{url}: {error}"),
+        })?;
     let _on_runtime = runtime.enter();
     let mut game = Game::new(client);
-    if args.has("snapshot") {
+    if args.has("watch") {
+        game.watch(Duration::from_secs(args.number("watch", 60, 1..=86_400)?))?;
+    } else if args.has("snapshot") {
         print!("{}", game.snapshot(args.text("keys").unwrap_or(""))?.to_plain_text());
     } else {
         game.play()?;
@@ -114,6 +127,25 @@ impl Game {
             // Keys wake it at once, updates at the next picture.
             event::poll(FRAME)?;
         }
+    }
+
+    /// Prints a line whenever who she is, or what she is told, changes.
+    fn watch(&mut self, time: Duration) -> Result<(), Box<dyn Error>> {
+        let deadline = Instant::now() + time;
+        let mut last = String::new();
+        while Instant::now() < deadline {
+            self.update()?;
+            let who = match (self.client.status(), self.me()) {
+                (Status::Joined, Some(me)) => format!("{} plays as player {}", me.name, me.owner),
+                _ => self.told(),
+            };
+            if !who.is_empty() && who != last {
+                println!("{who}");
+                last = who;
+            }
+            std::thread::sleep(FRAME);
+        }
+        Ok(())
     }
 
     /// Waits for the world, presses the keys, one a step, and draws what is seen then.
@@ -177,6 +209,10 @@ impl Game {
         let player = self.client.player();
         let me = self.client.all::<Avatar>().map(|(_, avatar)| avatar).find(|a| Some(a.owner) == player);
         let (Some(me), Some(palette)) = (me, &self.palette) else { return Ok(()) };
+        if self.client.status() != &Status::Joined {
+            // What she does now is of no use later.
+            return Ok(());
+        }
         if matches!(key, Key::Walk(_)) {
             if self.stepped.elapsed() < STEP {
                 return Ok(());
@@ -202,8 +238,13 @@ impl Game {
             _ => "waiting for the world".to_owned(),
         };
         frame.text(rows, &status);
-        frame.text(rows + 1, &self.notice);
+        frame.text(rows + 1, &self.told());
         frame
+    }
+
+    /// The line under the status: what the connection has to say goes before what the game does.
+    fn told(&self) -> String {
+        self.client.notice().map_or_else(|| self.notice.clone(), |notice| notice.text)
     }
 
     fn status(&self, me: &Avatar, palette: &Palette) -> String {

@@ -154,6 +154,12 @@ pub const SILENCE_SECONDS: u64 = 15;
 /// New sockets a second, at the least (*setting*); a tenth of the seats where that is more. One address may open
 /// half of them.
 pub const SOCKETS_PER_SECOND: u32 = 200;
+/// Sockets past that which are told so at a time; others are just dropped.
+pub const REFUSALS: usize = 64;
+/// Seconds that a socket has for being told so.
+pub const REFUSED_SECONDS: u64 = 2;
+/// Tokens of sockets that a room checks at a time; the other sockets wait.
+pub const CHECKS: usize = 4;
 
 /// Seats of a room (*setting*).
 pub const SEATS: usize = 20;

@@ -18,21 +18,25 @@ mod access;
 mod auth;
 mod config;
 mod door;
+mod frames;
 mod listener;
 mod logs;
 mod outbox;
 mod pace;
+mod proxies;
+mod pulse;
 mod registry;
 mod room_task;
 mod shutdown;
 mod socket;
 mod stats;
+mod throttle;
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
 
@@ -43,27 +47,39 @@ pub use stats::RoomStats;
 
 use crate::limits;
 use crate::room::{Game, Room};
-use crate::runtime::Identity;
+use crate::runtime::{Identity, Sessions};
 use crate::schema::Schema;
 use access::Access;
 use auth::Hook;
 use config::Config;
 use door::Door;
+use proxies::Proxies;
+use pulse::Rhythm;
 use registry::{Make, Registry};
 use room_task::Command;
+use throttle::Throttle;
 
 /// What every socket needs.
 struct Shared<G: Game> {
     schema: Schema,
     access: Access,
+    proxies: Proxies,
+    throttle: Throttle,
+    opened: Instant,
     door: Arc<Door>,
     authenticate: Option<Hook>,
     registry: Arc<Registry<G>>,
     hello: Duration,
+    rhythm: Rhythm,
     connections: AtomicU64,
 }
 
 impl<G: Game> Shared<G> {
+    /// Whether one more socket may be opened by an address.
+    fn admits(&self, address: IpAddr) -> bool {
+        self.throttle.admits(address, self.opened.elapsed())
+    }
+
     fn next_connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }
@@ -112,6 +128,22 @@ impl<G: Game> Server<G> {
         self
     }
 
+    /// The proxies in front of the server, as addresses or networks such as `10.0.0.0/8`. What a request through one
+    /// of them is said to come from, in `X-Forwarded-For`, counts as its address; from others the header is
+    /// ignored.
+    pub fn trusted_proxies<S: Into<String>>(mut self, proxies: impl IntoIterator<Item = S>) -> Self {
+        self.config.trusted_proxies = proxies.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// New sockets a second, and as many more at once; one address (of IPv6, a /64) may open half of them. Past it
+    /// they are sent away with 1013, or just dropped where there are very many. Default: 200, or a tenth of
+    /// [`max_players`](Self::max_players) where that is more.
+    pub fn sockets_per_second(mut self, sockets: u32) -> Self {
+        self.config.sockets_per_second = Some(sockets);
+        self
+    }
+
     /// Ticks a second, 1 to 128. Default: 20.
     pub fn tick_rate(mut self, ticks: u32) -> Self {
         self.config.room.tick_rate = ticks;
@@ -139,6 +171,41 @@ impl<G: Game> Server<G> {
     /// The most unacknowledged bytes after which no update starts, 60 KiB to 2 MiB. Default: 256 KiB.
     pub fn window(mut self, bytes: usize) -> Self {
         self.config.room.window = bytes;
+        self
+    }
+
+    /// Seconds that a player whose connection ended keeps her seat and all she owns, 0 to 300. Default: 15 where
+    /// the connection was closed, 30 where it broke, 120 where the page had been hidden.
+    pub fn hold_seconds(mut self, seconds: u32) -> Self {
+        self.config.room.hold_seconds = Some(seconds);
+        self
+    }
+
+    /// What becomes of an account that plays already and comes in again. Default: the newer connection goes on
+    /// with the session, and the older one is closed with 4005.
+    pub fn sessions(mut self, sessions: Sessions) -> Self {
+        self.config.room.sessions = sessions;
+        self
+    }
+
+    /// The most events, and bytes of them, that are kept for a player who has not acknowledged them. Default: 4,096
+    /// and 1 MiB.
+    pub fn events(mut self, most: usize, bytes: usize) -> Self {
+        self.config.room.events_most = most;
+        self.config.room.events_bytes = bytes;
+        self
+    }
+
+    /// Events, calls and other messages a second that a player may send. Events and calls past it wait, and close
+    /// with 4008 where too many do; transients past it are dropped. Default: 60.
+    pub fn messages_per_second(mut self, messages: u32) -> Self {
+        self.config.room.messages_per_second = messages;
+        self
+    }
+
+    /// How many of them she may send at once. Default: 120.
+    pub fn messages_burst(mut self, messages: u32) -> Self {
+        self.config.room.messages_burst = messages;
         self
     }
 
@@ -205,9 +272,18 @@ impl<G: Game> Server<G> {
     }
 
     /// For servers that strangers reach: refuses to start without an [`authenticate`](Self::authenticate) hook,
-    /// and answers only to the names it is configured with.
+    /// answers only to the names it is configured with, and a hook that panics on what one player sent costs her
+    /// that and not everybody the room.
     pub fn deployed(mut self) -> Self {
-        self.config.deployed = true;
+        self.config.room.deployed = true;
+        self
+    }
+
+    /// How often sockets are asked whether they are there, and when they are given up: for tests, which have no
+    /// quarter of a minute.
+    #[doc(hidden)]
+    pub fn rhythm(mut self, ping: Duration, silence: Duration) -> Self {
+        self.config.rhythm = Rhythm { ping, silence };
         self
     }
 
@@ -219,6 +295,7 @@ impl<G: Game> Server<G> {
     pub async fn start(self) -> Result<ServerHandle<G>, StartError> {
         let Server { config, make, authenticate } = self;
         let access = config.check(authenticate.is_some())?;
+        let proxies = config.proxies()?;
         let schema = G::schema();
         schema.validate().map_err(crate::runtime::StartError::from)?;
         let listener = listener::bind(&config.host, config.port).await?;
@@ -230,14 +307,19 @@ impl<G: Game> Server<G> {
         let (stop, stopped) = watch::channel(false);
         let unjoined = (limits::UNJOINED_PER_SEAT * config.room.seats).max(limits::UNJOINED_LEAST);
         log_start(&config, address);
+        let throttle = Throttle::new(config.sockets_per_second());
         let registry = Registry::new(make, config.room, config.sleep, config.max_rooms);
         let shared = Arc::new(Shared {
             schema,
             access,
+            proxies,
+            throttle,
+            opened: Instant::now(),
             door: Door::new(unjoined),
             authenticate,
             registry: Arc::new(registry),
             hello: config.hello,
+            rhythm: config.rhythm,
             connections: AtomicU64::new(1),
         });
         tokio::spawn(listener::accept(shared.clone(), listener, stopped));
@@ -264,7 +346,8 @@ fn log_start(config: &Config, address: SocketAddr) {
         send_every = config.room.send_every,
         max_players = config.room.seats,
         max_rooms = config.max_rooms,
-        deployed = config.deployed,
+        sockets_per_second = config.sockets_per_second(),
+        deployed = config.room.deployed,
         "server started"
     );
 }
@@ -316,16 +399,16 @@ impl<G: Game> ServerHandle<G> {
             // Who asked may have stopped waiting.
             let _ = reply.send(look(runtime.game(), runtime.room()));
         }));
-        let link = self.shared.registry.find(room)?;
-        link.send(look).await.ok()?;
+        let entrance = self.shared.registry.find(room)?;
+        entrance.commands.send(look).await.ok()?;
         answer.await.ok()
     }
 
     /// Figures of a room, or `None` where there is no such room.
     pub async fn stats(&self, room: &str) -> Option<RoomStats> {
         let (reply, answer) = oneshot::channel();
-        let link = self.shared.registry.find(room)?;
-        link.send(Command::Stats(reply)).await.ok()?;
+        let entrance = self.shared.registry.find(room)?;
+        entrance.commands.send(Command::Stats(reply)).await.ok()?;
         answer.await.ok()
     }
 

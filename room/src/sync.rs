@@ -28,6 +28,7 @@ use limit::Limit;
 use pieces::Pieces;
 use update::{Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
+use window::Window;
 use world::World;
 
 /// Settings of the sync core.
@@ -100,8 +101,15 @@ impl Views {
     }
 
     /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
-    /// says that it holds, and up to which tick; none where what it holds is of another generation.
-    pub fn add(&mut self, player: PlayerId, claim: Option<(&Claim, Option<Tick>)>, world: &World) -> u32 {
+    /// says that it holds, and up to which tick; none where what it holds is of another generation. `pace` is what
+    /// the link of the player's last connection carried.
+    pub fn add(
+        &mut self,
+        player: PlayerId,
+        claim: Option<(&Claim, Option<Tick>)>,
+        pace: Option<usize>,
+        world: &World,
+    ) -> u32 {
         let parts = self.parts.len();
         let mut viewer = match claim {
             // A tick that has not been is the last one.
@@ -110,6 +118,7 @@ impl Views {
             }
             None => Viewer::new(player, parts),
         };
+        viewer.window = Window::with_pace(pace);
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
@@ -122,13 +131,13 @@ impl Views {
         index as u32
     }
 
-    /// Removes a connection's view.
-    pub fn remove(&mut self, viewer: u32) {
-        if let Some(mut gone) = self.viewers[viewer as usize].take() {
-            for (part, view) in self.parts.iter_mut().zip(&mut gone.parts) {
-                part.unsubscribe(viewer, view);
-            }
+    /// Removes a connection's view; returns the bytes that its link carried in a second, where that is known.
+    pub fn remove(&mut self, viewer: u32, now: Tick) -> Option<usize> {
+        let mut gone = self.viewers[viewer as usize].take()?;
+        for (part, view) in self.parts.iter_mut().zip(&mut gone.parts) {
+            part.unsubscribe(viewer, view);
         }
+        gone.window.pace(now, self.settings.tick_rate)
     }
 
     /// A connection's view.

@@ -1,12 +1,13 @@
 //! A WebSocket client that does as it is told, wrong things too.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use room::wire::message::{ClientMessage, Hello, RoomMessage};
-use room::wire::{PROTOCOL_VERSION, SUBPROTOCOL};
-use room::{Game, Schema};
+use room::wire::message::{Ack, Claim, ClientMessage, Hello, Resume, RoomMessage, Token};
+use room::wire::{PROTOCOL_VERSION, SUBPROTOCOL, payload};
+use room::{Game, PlayerId, Schema, SessionId, Tick};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// How long anything that should happen may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,6 +26,7 @@ pub(crate) struct Request {
     path: String,
     headers: Vec<(String, String)>,
     behind: Vec<u8>,
+    from: IpAddr,
 }
 
 impl Request {
@@ -39,6 +41,7 @@ impl Request {
             path,
             headers: Vec::new(),
             behind: Vec::new(),
+            from: IpAddr::from([127, 0, 0, 1]),
         };
         request
             .with("Host", &address)
@@ -73,6 +76,12 @@ impl Request {
         self
     }
 
+    /// The loopback address that it comes from; 127.0.0.1 if not said.
+    pub(crate) fn from(mut self, address: [u8; 4]) -> Request {
+        self.from = address.into();
+        self
+    }
+
     pub(crate) fn without(mut self, name: &str) -> Request {
         self.headers.retain(|(other, _)| other != name);
         self
@@ -80,27 +89,60 @@ impl Request {
 
     /// Sends it: a socket, or the HTTP status that refused one.
     pub(crate) async fn open(self) -> Result<Raw, u16> {
-        let mut stream = TcpStream::connect(&self.address).await.expect("the server listens");
+        self.try_open().await.expect("the server listens and answers")
+    }
+
+    /// As [`open`](Self::open), where the server may drop the connection.
+    pub(crate) async fn try_open(self) -> std::io::Result<Result<Raw, u16>> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((self.from, 0).into())?;
+        let mut stream = socket.connect(self.address.parse().expect("an address")).await?;
         let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
             text += &format!("{name}: {value}\r\n");
         }
         text += "\r\n";
         let bytes = [text.as_bytes(), &self.behind].concat();
-        stream.write_all(&bytes).await.expect("the request is taken");
+        stream.write_all(&bytes).await?;
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
-            head.push(stream.read_u8().await.expect("an answer"));
+            head.push(stream.read_u8().await?);
         }
         let head = String::from_utf8(head).expect("text");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         if status != 101 {
-            return Err(status);
+            return Ok(Err(status));
         }
         let head = head.to_ascii_lowercase();
         assert!(head.contains(&format!("sec-websocket-protocol: {SUBPROTOCOL}\r\n")), "{head}");
         assert!(head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n"), "{head}");
-        Ok(Raw { stream, messages: Vec::new() })
+        Ok(Ok(Raw { stream, messages: Vec::new() }))
+    }
+}
+
+/// What a welcome says of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) session: SessionId,
+    pub(crate) token: Token,
+    pub(crate) epoch: u32,
+    pub(crate) player: PlayerId,
+    pub(crate) resumed: bool,
+    pub(crate) generation: u64,
+    pub(crate) incarnation: u64,
+}
+
+impl Seat {
+    /// The hello with which a client that holds nothing comes back.
+    pub(crate) fn hello(&self, schema: &Schema) -> Hello {
+        let claim = Claim {
+            generation: self.generation,
+            incarnation: self.incarnation,
+            complete: Tick::ZERO,
+            ids: Vec::new(),
+        };
+        let resume = Resume { session: self.session, token: self.token, received: 0, claim };
+        Hello { resume: Some(resume), ..hello(schema) }
     }
 }
 
@@ -118,11 +160,58 @@ impl Raw {
 
     /// A socket that has said a good hello and was let in.
     pub(crate) async fn joined<G: Game>(url: &str) -> Raw {
+        Raw::seated(url, hello(&G::schema())).await.0
+    }
+
+    /// A socket that was let in with this hello, and its seat.
+    pub(crate) async fn seated(url: &str, hello: Hello) -> (Raw, Seat) {
         let mut raw = Raw::open(url).await;
-        raw.send(&hello_message(hello(&G::schema()))).await;
-        let first = raw.message().await;
-        assert!(matches!(RoomMessage::decode(&first), Ok(RoomMessage::Welcome(_))), "{first:?}");
-        raw
+        raw.send(&hello_message(hello)).await;
+        let seat = raw.welcome().await;
+        (raw, seat)
+    }
+
+    /// The code and reason with which this hello is answered.
+    pub(crate) async fn refused(url: &str, hello: Hello) -> (u16, String) {
+        let mut raw = Raw::open(url).await;
+        raw.send(&hello_message(hello)).await;
+        let closed = raw.closed().await;
+        assert!(raw.messages.is_empty(), "who is refused gets nothing");
+        closed
+    }
+
+    /// The next message, which is a welcome.
+    pub(crate) async fn welcome(&mut self) -> Seat {
+        match self.next().await {
+            Some((BINARY, first)) => match RoomMessage::decode(&first) {
+                Ok(RoomMessage::Welcome(welcome)) => Seat {
+                    session: welcome.session,
+                    token: welcome.token,
+                    epoch: welcome.epoch,
+                    player: welcome.player,
+                    resumed: welcome.resumed,
+                    generation: welcome.generation,
+                    incarnation: welcome.incarnation,
+                },
+                other => panic!("no welcome but {other:?}"),
+            },
+            Some((CLOSE, payload)) => panic!("closed: {}", String::from_utf8_lossy(&payload)),
+            other => panic!("no welcome but {other:?}"),
+        }
+    }
+
+    /// Leaves for good.
+    pub(crate) async fn leave(&mut self) {
+        let mut message = Vec::new();
+        ClientMessage::Leave.encode(&mut message);
+        self.send(&message).await;
+    }
+
+    /// Acknowledges, which confirms the token of the welcome.
+    pub(crate) async fn acknowledge(&mut self, tick: Tick) {
+        let mut message = Vec::new();
+        ClientMessage::Ack(Ack { tick, ..Ack::default() }).encode(&mut message);
+        self.send(&message).await;
     }
 
     /// Sends a good message.
@@ -155,6 +244,11 @@ impl Raw {
         let _ = self.stream.write_all(bytes).await;
     }
 
+    /// Ends the connection at once, so that many can follow one another.
+    pub(crate) fn reset(self) {
+        let _ = self.stream.set_zero_linger();
+    }
+
     /// The next frame, or `None` where the socket ended without one.
     pub(crate) async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         tokio::time::timeout(PATIENCE, self.read()).await.expect("something happens in time")
@@ -173,11 +267,14 @@ impl Raw {
         Some((first & 0x0f, payload))
     }
 
-    /// The next message.
+    /// The next message. Pings before it are answered.
     pub(crate) async fn message(&mut self) -> Vec<u8> {
-        match self.next().await {
-            Some((BINARY, message)) => message,
-            other => panic!("no message but {other:?}"),
+        loop {
+            match self.next().await {
+                Some((BINARY, message)) => return message,
+                Some((PING, payload)) => self.frame(true, PONG, &payload).await,
+                other => panic!("no message but {other:?}"),
+            }
         }
     }
 
@@ -186,6 +283,7 @@ impl Raw {
         loop {
             match self.next().await {
                 Some((BINARY, message)) => self.messages.push(message),
+                Some((PING | PONG, _)) => {}
                 Some((CLOSE, payload)) => {
                     let (code, reason) = payload.split_first_chunk().expect("a code");
                     let reason = String::from_utf8(reason.to_vec()).expect("UTF-8");
@@ -212,4 +310,16 @@ pub(crate) fn hello_message(hello: Hello) -> Vec<u8> {
     let mut bytes = Vec::new();
     ClientMessage::Hello(hello).encode(&mut bytes);
     bytes
+}
+
+/// A hello that gives this word to the room's authentication.
+pub(crate) fn hello_with(schema: &Schema, word: &str) -> Hello {
+    Hello { auth: auth(word), ..hello(schema) }
+}
+
+/// A word as a hello carries it.
+pub(crate) fn auth(word: &str) -> Vec<u8> {
+    let mut auth = Vec::new();
+    payload::encode(word, room::limits::AUTH, &mut auth).expect("a short word");
+    auth
 }

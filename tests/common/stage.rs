@@ -26,9 +26,13 @@ pub(crate) struct Vault {
     pub(crate) combination: u32,
 }
 
-/// A game whose events are words: `echo` answers, `flood` sends 6 MB, `kick` kicks the sender, `panic` panics.
+/// A game whose events are words: `echo` answers, `flood` sends 6 MB of transients, `pile` as much
+/// of events, `kick` kicks the sender, `panic` panics.
 #[derive(Default)]
-pub(crate) struct Stage;
+pub(crate) struct Stage {
+    /// How connections ended whose players were held.
+    pub(crate) dropped: Vec<Dropped>,
+}
 
 impl Game for Stage {
     type Event = String;
@@ -54,6 +58,11 @@ impl Game for Stage {
             "flood" => {
                 // More than may wait for one socket.
                 for _ in 0..120 {
+                    let _ = room.send_transient(peer.conn, &"x".repeat(50_000));
+                }
+            }
+            "pile" => {
+                for _ in 0..120 {
                     let _ = room.send(peer.conn, &"x".repeat(50_000));
                 }
             }
@@ -63,8 +72,11 @@ impl Game for Stage {
         }
     }
 
-    fn on_leave(&mut self, room: &mut Room<Self>, player: PlayerId, _why: LeaveReason) {
-        let _ = player;
+    fn on_drop(&mut self, _room: &mut Room<Self>, _player: PlayerId, _session: SessionId, how: Dropped) {
+        self.dropped.push(how);
+    }
+
+    fn on_leave(&mut self, room: &mut Room<Self>, _player: PlayerId, _why: LeaveReason) {
         let stays: Vec<String> = room.connections().map(|conn| conn.name().to_owned()).collect();
         let gone: Vec<_> = room
             .all::<Avatar>()
@@ -85,9 +97,9 @@ pub(crate) struct Beside {
     ada_name: &'static str,
 }
 
-/// A server of the game on any free port.
+/// A server of the game on any free port, where nobody is held and one machine may open what it likes.
 pub(crate) fn server() -> Server<Stage> {
-    Server::new(|_: &str| Stage).port(0)
+    Server::new(|_: &str| Stage::default()).port(0).hold_seconds(0).sockets_per_second(1 << 20)
 }
 
 impl Beside {
@@ -108,6 +120,11 @@ impl Beside {
         self.server.inspect(ROOM, |_, room| room.players()).await.expect("the room")
     }
 
+    /// Sessions of the room, those of held players too.
+    pub(crate) async fn sessions(&self) -> usize {
+        self.server.inspect(ROOM, |_, room| room.sessions()).await.expect("the room")
+    }
+
     /// The names of all avatars in the room.
     pub(crate) async fn avatars(&self) -> Vec<String> {
         let names = |_: &Stage, room: &Room<Stage>| {
@@ -121,7 +138,7 @@ impl Beside {
     /// Ada alone is in the room, sees herself alone, and is answered.
     pub(crate) async fn unchanged(&mut self) {
         let deadline = Instant::now() + PATIENCE;
-        while self.players().await != 1 {
+        while self.sessions().await != 1 {
             assert!(Instant::now() < deadline, "somebody else stays in the room");
             sleep(Duration::from_millis(10)).await;
         }

@@ -44,6 +44,7 @@ pub(crate) fn run(case: Case) {
         update_cap: if case.small_cap { 61_440 } else { 256 * 1024 },
         window: if case.small_window { 61_440 } else { 64 << 20 },
         view_hash: case.view_hash,
+        hold_seconds: Some(0),
         ..Settings::default()
     };
     let mut link = Link::new(world, settings);

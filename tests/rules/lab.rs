@@ -83,6 +83,13 @@ pub(crate) struct Stand {
     pub(crate) words: Vec<Key>,
 }
 
+impl Lab {
+    /// A game with an interest.
+    pub(crate) fn seeing(interest: impl Fn() -> Visibility<Lab> + Send + Sync + 'static) -> Lab {
+        Lab { interest: Some(Box::new(interest)), ..Lab::default() }
+    }
+}
+
 impl Game for Lab {
     type Event = String;
     type Scratch = Stand;
@@ -164,8 +171,7 @@ pub(crate) fn seen_with<V: Into<Visibility<Lab>>>(
     settings: Settings,
     interest: impl Fn() -> V + Send + Sync + 'static,
 ) -> Link<Lab> {
-    let interest = Box::new(move || interest().into());
-    Link::new(Lab { interest: Some(interest), ..Lab::default() }, settings)
+    Link::new(Lab::seeing(move || interest().into()), settings)
 }
 
 /// Dots in a grid, around where a connection stands.

@@ -80,36 +80,26 @@ async fn a_hello_byte_by_byte_or_right_behind_the_request_gets_in() {
 }
 
 #[tokio::test]
-async fn a_flood_of_pings_is_answered_in_order_or_given_up() {
+async fn a_flood_of_pings_is_answered_in_order_up_to_the_last() {
     let mut beside = Beside::new(server()).await;
     let mut raw = Raw::joined::<Stage>(&beside.url).await;
     raw.next().await;
     for turn in 0..2000u32 {
         raw.frame(true, PING, &turn.to_be_bytes()).await;
     }
+    // Of those that waited together the last stands for all.
     let mut due = 0u32;
     while due < 2000 {
         match raw.next().await {
             Some((PONG, payload)) => {
-                assert_eq!(payload, due.to_be_bytes());
-                due += 1;
+                let answered = u32::from_be_bytes(payload.try_into().expect("as it was sent"));
+                assert!(answered >= due);
+                due = answered + 1;
             }
             Some((BINARY, _)) => {}
             other => panic!("{other:?}"),
         }
     }
-    // One who never reads the answers.
-    let flood = async {
-        let mut pings = Vec::new();
-        for _ in 0..1000 {
-            pings.extend([0x89, 0x80 | 125, 0, 0, 0, 0]);
-            pings.extend([7; 125]);
-        }
-        for _ in 0..200 {
-            raw.bytes(&pings).await;
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(5), flood).await;
     drop(raw);
     beside.unchanged().await;
 }
@@ -131,7 +121,8 @@ async fn a_players_name_may_be_anything_of_256_bytes() {
     for name in [vec![b'n'; 257], vec![0xff; 4]] {
         let mut raw = Raw::open(&beside.url).await;
         let mut message = hello_message(Hello { name: String::new(), ..hello(&Stage::schema()) });
-        message.truncate(message.len() - 2);
+        // Without the name, the auth and the word that it resumes nothing.
+        message.truncate(message.len() - 3);
         if name.len() > 127 {
             message.push(name.len() as u8 & 0x7f | 0x80);
             message.push((name.len() >> 7) as u8);
@@ -139,7 +130,7 @@ async fn a_players_name_may_be_anything_of_256_bytes() {
             message.push(name.len() as u8);
         }
         message.extend(name);
-        message.push(0);
+        message.extend([0, 0]);
         raw.send(&message).await;
         assert_eq!(raw.closed().await.0, 4000);
     }

@@ -106,6 +106,15 @@ impl Machine {
         }
     }
 
+    /// Some bytes came, of a message that has not come whole: the room is not silent.
+    pub fn handle_bytes(&mut self, now: Duration) {
+        self.see(now);
+        if self.has_socket() {
+            self.heard = self.heard.max(now);
+            self.answer_by = None;
+        }
+    }
+
     /// The page is hidden, or shown again. A hidden one gets events and no updates.
     pub fn handle_hidden(&mut self, now: Duration, hidden: bool) {
         self.see(now);

@@ -27,6 +27,8 @@ pub(super) struct Session<G: Game> {
     /// The game's scratch data while no connection has it.
     pub(super) scratch: Option<G::Scratch>,
     pub(super) hidden_since: Option<Tick>,
+    /// Bytes a second that its last link carried, where that is known.
+    pub(super) pace: Option<usize>,
     pub(super) outbox: Outbox,
     /// Since when the outbox is past its bounds.
     pub(super) over_since: Option<Tick>,
@@ -84,6 +86,7 @@ impl<G: Game> Session<G> {
             held: None,
             scratch: None,
             hidden_since: None,
+            pace: None,
             outbox: Outbox::default(),
             over_since: None,
             waiting: VecDeque::new(),

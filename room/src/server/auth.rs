@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use crate::entity::{PlayerId, SessionId};
 use crate::runtime::Identity;
+use crate::session::Hello;
 use crate::wire::DecodeError;
 use crate::wire::payload;
 
@@ -21,13 +23,26 @@ pub struct AuthRequest {
     pub name: String,
     /// Where it calls from.
     pub address: IpAddr,
+    resuming: Option<(SessionId, PlayerId)>,
     // Kept from `Debug`: it appears in no log.
     auth: Vec<u8>,
 }
 
 impl AuthRequest {
-    pub(super) fn new(room: String, name: String, address: IpAddr, auth: Vec<u8>) -> AuthRequest {
-        AuthRequest { room, name, address, auth }
+    pub(super) fn new(
+        room: String,
+        hello: &Hello,
+        address: IpAddr,
+        resuming: Option<(SessionId, PlayerId)>,
+    ) -> AuthRequest {
+        AuthRequest { room, name: hello.name.clone(), address, resuming, auth: hello.auth.clone() }
+    }
+
+    /// The session that the client continues, and its player, where it has shown a good token. The identity must
+    /// have the account that the session began with; any other is refused with 4003.
+    #[must_use]
+    pub fn resuming(&self) -> Option<(SessionId, PlayerId)> {
+        self.resuming
     }
 
     /// What the client gave as `auth`, or `None` where it gave nothing.
@@ -45,6 +60,7 @@ impl fmt::Debug for AuthRequest {
             .field("room", &self.room)
             .field("name", &self.name)
             .field("address", &self.address)
+            .field("resuming", &self.resuming)
             .finish_non_exhaustive()
     }
 }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::access::{Access, BadEntry};
+use super::proxies::Proxies;
+use super::pulse::Rhythm;
 use crate::limits;
 use crate::runtime::Settings;
 
@@ -17,7 +19,10 @@ pub(super) struct Config {
     pub(super) max_rooms: usize,
     pub(super) hello: Duration,
     pub(super) sleep: Duration,
-    pub(super) deployed: bool,
+    /// `None` for what goes with the seats.
+    pub(super) sockets_per_second: Option<u32>,
+    pub(super) trusted_proxies: Vec<String>,
+    pub(super) rhythm: Rhythm,
 }
 
 impl Default for Config {
@@ -31,7 +36,9 @@ impl Default for Config {
             max_rooms: limits::ROOMS,
             hello: Duration::from_secs(limits::HELLO_SECONDS),
             sleep: Duration::from_secs(limits::SLEEP_SECONDS),
-            deployed: false,
+            sockets_per_second: None,
+            trusted_proxies: Vec::new(),
+            rhythm: Rhythm::default(),
         }
     }
 }
@@ -96,10 +103,26 @@ impl Config {
         in_range("max_rooms", self.max_rooms as u64, 1 << 20, "1 to 1048576")?;
         in_range("update_cap", self.room.update_cap as u64, most, "60 KiB to 2 MiB")?;
         in_range("window", self.room.window as u64, most, "60 KiB to 2 MiB")?;
-        if self.deployed && !authenticated {
+        in_range("sockets_per_second", u64::from(self.sockets_per_second()), 1 << 20, "1 to 1048576")?;
+        if self.room.deployed && !authenticated {
             return Err(StartError::NoAuthentication);
         }
         self.access()
+    }
+
+    /// New sockets a second.
+    pub(super) fn sockets_per_second(&self) -> u32 {
+        let seats = u32::try_from(self.room.seats).unwrap_or(u32::MAX);
+        self.sockets_per_second.unwrap_or(limits::SOCKETS_PER_SECOND.max(seats / 10))
+    }
+
+    /// The proxies that are believed.
+    pub(super) fn proxies(&self) -> Result<Proxies, StartError> {
+        Proxies::new(&self.trusted_proxies).map_err(|value| StartError::Setting {
+            name: "trusted_proxies",
+            value,
+            allowed: "addresses and networks, such as 10.0.0.0/8 or ::1",
+        })
     }
 
     fn access(&self) -> Result<Access, StartError> {
@@ -109,10 +132,10 @@ impl Config {
             // Who is told to listen on a name answers to it.
             let bare = self.host.trim_start_matches('[').trim_end_matches(']');
             hosts.push(if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() });
-        } else if self.deployed && hosts.is_empty() {
+        } else if self.room.deployed && hosts.is_empty() {
             return Err(StartError::NoHosts(self.host.clone()));
         }
-        Access::new(&hosts, &self.origins, !self.deployed).map_err(|bad| match bad {
+        Access::new(&hosts, &self.origins, !self.room.deployed).map_err(|bad| match bad {
             BadEntry::Host(value) if !self.hosts.contains(&value) => {
                 StartError::Setting { name: "host", value, allowed: "a host name or an address" }
             }
@@ -159,12 +182,25 @@ mod tests {
         assert!(fault(|c| c.room.build = "a b".to_owned()).contains("build is \"a b\""));
         assert!(fault(|c| c.origins.push("nonsense".to_owned())).contains("`origins` is nonsense"));
         assert!(fault(|c| c.hosts.push("http://x".to_owned())).contains("`hosts` is http://x"));
+        assert!(fault(|c| c.sockets_per_second = Some(0)).contains("`sockets_per_second` is 0"));
+        assert!(fault(|c| c.room.hold_seconds = Some(301)).contains("hold_seconds is 301"));
+        let config = Config { trusted_proxies: vec!["proxy.example".to_owned()], ..Config::default() };
+        assert!(config.proxies().unwrap_err().to_string().contains("`trusted_proxies` is proxy.example"));
+    }
+
+    #[test]
+    fn large_rooms_take_more_new_sockets() {
+        let mut config = Config::default();
+        assert_eq!(config.sockets_per_second(), 200);
+        config.room.seats = 5000;
+        assert_eq!(config.sockets_per_second(), 500);
     }
 
     #[test]
     fn a_deployed_server_says_what_it_lacks() {
-        assert!(fault(|c| c.deployed = true).contains("authenticate"));
-        let config = Config { deployed: true, host: "0.0.0.0".to_owned(), ..Config::default() };
+        assert!(fault(|c| c.room.deployed = true).contains("authenticate"));
+        let mut config = Config { host: "0.0.0.0".to_owned(), ..Config::default() };
+        config.room.deployed = true;
         assert!(config.check(true).expect_err("no hosts").to_string().contains("hosts("));
         let config = Config { hosts: vec!["game.example".to_owned()], ..config };
         assert!(config.check(true).expect("complete").host("game.example"));

@@ -10,13 +10,12 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(super) struct Door {
     most: usize,
-    // Oldest first.
-    waiting: Mutex<Vec<Arc<Waiting>>>,
+    // Oldest first, each with the address that it counts for.
+    waiting: Mutex<Vec<(IpAddr, Arc<Waiting>)>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Waiting {
-    address: IpAddr,
     authenticating: AtomicBool,
     evicted: AtomicBool,
     wake: Notify,
@@ -38,18 +37,13 @@ impl Door {
     /// Lets a socket stand at the door. Where that makes too many, the oldest of the address with the most is
     /// ended, which may be this one.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Pass {
-        let waiting = Arc::new(Waiting {
-            address: group(address),
-            authenticating: AtomicBool::new(false),
-            evicted: AtomicBool::new(false),
-            wake: Notify::new(),
-        });
+        let waiting = Arc::new(Waiting::default());
         let mut all = self.lock();
-        all.push(waiting.clone());
+        all.push((group(address), waiting.clone()));
         if all.len() > self.most
             && let Some(victim) = victim(&all)
         {
-            let victim = all.remove(victim);
+            let (_, victim) = all.remove(victim);
             victim.evicted.store(true, Ordering::SeqCst);
             victim.wake.notify_waiters();
         }
@@ -57,12 +51,20 @@ impl Door {
         Pass { door: self.clone(), waiting }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Waiting>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(IpAddr, Arc<Waiting>)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Pass {
+    /// The socket counts for another address: the one that its proxy has named.
+    pub(super) fn comes_from(&self, address: IpAddr) {
+        let mut all = self.door.lock();
+        if let Some((counted, _)) = all.iter_mut().find(|(_, other)| Arc::ptr_eq(other, &self.waiting)) {
+            *counted = group(address);
+        }
+    }
+
     /// From now on this socket is not ended to make place for others.
     pub(super) fn authenticating(&self) {
         // Under the lock, so that a socket is either chosen before this or never.
@@ -88,15 +90,15 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.door.lock().retain(|other| !Arc::ptr_eq(other, &self.waiting));
+        self.door.lock().retain(|(_, other)| !Arc::ptr_eq(other, &self.waiting));
     }
 }
 
 /// The oldest socket of the address that has the most, among those whose authentication is not running.
-fn victim(all: &[Arc<Waiting>]) -> Option<usize> {
+fn victim(all: &[(IpAddr, Arc<Waiting>)]) -> Option<usize> {
     let mut counts = std::collections::BTreeMap::<IpAddr, (usize, Option<usize>)>::new();
-    for (index, waiting) in all.iter().enumerate() {
-        let (count, oldest) = counts.entry(waiting.address).or_default();
+    for (index, (address, waiting)) in all.iter().enumerate() {
+        let (count, oldest) = counts.entry(*address).or_default();
         *count += 1;
         if oldest.is_none() && !waiting.authenticating.load(Ordering::SeqCst) {
             *oldest = Some(index);
@@ -152,6 +154,16 @@ mod tests {
         let door = Door::new(1);
         drop(door.enter(ip(1)));
         assert!(!door.enter(ip(1)).is_evicted());
+    }
+
+    #[test]
+    fn who_comes_through_a_proxy_counts_for_herself() {
+        let door = Door::new(3);
+        let passes: Vec<_> = (1..=3).map(|_| door.enter(ip(9))).collect();
+        passes[0].comes_from(ip(1));
+        let newest = door.enter(ip(2));
+        assert!(passes[1].is_evicted(), "the older of the two that share an address");
+        assert!(!passes[0].is_evicted() && !newest.is_evicted());
     }
 
     #[test]

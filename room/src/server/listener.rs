@@ -1,7 +1,7 @@
 //! HTTP: what is answered before a socket is a socket.
 
 use std::io::{Cursor, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::Shared;
 use super::access::{self, Access};
 use super::config::StartError;
 use super::shutdown::stopped;
-use super::socket::{self, Visitor};
+use super::socket::{self, Place, Visitor};
 use crate::limits;
 use crate::room::Game;
 use crate::wire::SUBPROTOCOL;
@@ -71,7 +71,12 @@ pub(super) async fn accept<G: Game>(
         };
         match accepted {
             Ok((stream, address)) => {
-                tokio::spawn(connection(shared.clone(), router.clone(), stream, address, stop.clone()));
+                let Some(place) = place(&shared, address.ip()) else {
+                    drop_now(stream);
+                    continue;
+                };
+                let visitor = Visitor { address: address.ip(), place, stop: stop.clone() };
+                tokio::spawn(connection(shared.clone(), router.clone(), stream, visitor));
             }
             Err(error) => {
                 // Out of descriptors, most likely: wait for some to come back.
@@ -82,18 +87,37 @@ pub(super) async fn accept<G: Game>(
     }
 }
 
-/// Speaks HTTP on a connection until it is upgraded, answered or late.
-async fn connection<G: Game>(
-    shared: Arc<Shared<G>>,
-    router: Router,
-    stream: TcpStream,
-    address: SocketAddr,
-    mut stop: watch::Receiver<bool>,
-) {
-    let pass = Arc::new(shared.door.enter(address.ip()));
-    // Where it fails the connection is slower, or gone.
+/// Where a new connection stands, or `None` where it is not worth an answer.
+fn place<G: Game>(shared: &Shared<G>, address: IpAddr) -> Option<Place> {
+    // Whom a proxy brings is known once the request has been read.
+    if shared.proxies.trusts(address) || shared.admits(address) {
+        Some(Place::Door(Arc::new(shared.door.enter(address))))
+    } else {
+        shared.throttle.refusal().map(|leave| Place::Refused { _leave: Arc::new(leave) })
+    }
+}
+
+/// Ends a connection at the least cost: nothing of it stays in the system.
+fn drop_now(stream: TcpStream) {
+    // Where it fails the connection ends with a little more ado.
+    let _ = stream.set_zero_linger();
+}
+
+/// Sets up the socket of a new connection. Where that fails it is slower, or gone.
+fn set_up(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
-    let visitor = Visitor { address: address.ip(), pass: pass.clone(), stop: stop.clone() };
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(limits::SOCKET_UNSENT as u32);
+}
+
+/// Speaks HTTP on a connection until it is upgraded, answered or late.
+async fn connection<G: Game>(shared: Arc<Shared<G>>, router: Router, stream: TcpStream, visitor: Visitor) {
+    set_up(&stream);
+    let (place, mut stop) = (visitor.place.clone(), visitor.stop.clone());
+    let patience = match place {
+        Place::Door(_) => shared.hello,
+        Place::Refused { .. } => Duration::from_secs(limits::REFUSED_SECONDS),
+    };
     let service = TowerToHyperService::new(router.layer(Extension(visitor)));
     let http = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -105,8 +129,8 @@ async fn connection<G: Game>(
         biased;
         _ = http => {}
         () = stopped(&mut stop) => {}
-        () = pass.evicted() => {}
-        () = tokio::time::sleep(shared.hello) => {}
+        () = place.evicted() => {}
+        () = tokio::time::sleep(patience) => {}
     }
 }
 
@@ -175,9 +199,28 @@ async fn join<G: Game>(
     let Some((mut response, upgraded)) = upgrade else {
         return refuse(StatusCode::BAD_REQUEST, "this is no WebSocket upgrade of version 13");
     };
+    let Some(visitor) = through_proxy(&shared, visitor, &headers) else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many new sockets; try again");
+    };
     response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
     tokio::spawn(serve(shared, room, visitor, upgraded));
     response.map(Body::new)
+}
+
+/// Puts whom a proxy has brought where she would stand had she come by herself.
+fn through_proxy<G: Game>(shared: &Shared<G>, visitor: Visitor, headers: &HeaderMap) -> Option<Visitor> {
+    if !shared.proxies.trusts(visitor.address) {
+        return Some(visitor);
+    }
+    let address = shared.proxies.client(visitor.address, headers);
+    let place = match visitor.place {
+        Place::Door(pass) if shared.admits(address) => {
+            pass.comes_from(address);
+            Place::Door(pass)
+        }
+        _ => Place::Refused { _leave: Arc::new(shared.throttle.refusal()?) },
+    };
+    Some(Visitor { address, place, ..visitor })
 }
 
 /// Waits for the socket and serves it.
@@ -189,8 +232,8 @@ async fn serve<G: Game>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, 
         return tracing::error!(kind = "failed", room, "a socket of an unknown kind");
     };
     let (read, write) = parts.io.into_inner().into_split();
-    // What came right behind the request was read with it.
-    let read = Cursor::new(parts.read_buf).chain(read);
+    // What came right behind the request was read with it; the buffer that it stands in goes.
+    let read = Cursor::new(parts.read_buf.to_vec()).chain(read);
     socket::serve(shared, room, visitor, read, write).await;
 }
 
@@ -202,4 +245,23 @@ fn lists(headers: &HeaderMap, name: HeaderName, wanted: impl Fn(&str) -> bool) -
 
 fn refuse(status: StatusCode, message: &'static str) -> Response {
     (status, message).into_response()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_kernel_holds_little_of_what_is_sent() {
+        let listener = listen(([127, 0, 0, 1], 0).into()).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let (near, _far) = tokio::join!(listener.accept(), TcpStream::connect(address));
+        let (near, _) = near.expect("a connection");
+        set_up(&near);
+        let socket = socket2::SockRef::from(&near);
+        assert_eq!(socket.tcp_notsent_lowat().expect("an option") as usize, limits::SOCKET_UNSENT);
+        // Linux doubles what it is asked for, for its own needs.
+        assert_eq!(socket.send_buffer_size().expect("an option"), 2 * limits::SOCKET_BUFFER);
+        assert!(near.nodelay().expect("an option"));
+    }
 }

@@ -22,8 +22,13 @@ pub(super) struct Outbox {
 #[derive(Debug, Default)]
 struct State {
     bytes: Vec<u8>,
+    // The frame that answers the last ping. Earlier ones need no answer of their own, so that a client which only
+    // pings and does not read holds no more than this.
+    pong: Vec<u8>,
     // Bytes that the write task has taken and not yet handed to the socket.
     writing: usize,
+    // Bytes handed to the socket so far.
+    written: u64,
     end: Option<End>,
 }
 
@@ -34,6 +39,8 @@ pub(super) enum End {
     Closing,
     /// Nothing more can be written.
     Broken,
+    /// More waited than may, or too long; nothing more is written.
+    FellBehind,
 }
 
 /// More waits for this socket than a connection may hold.
@@ -43,14 +50,36 @@ pub(super) struct Overflow;
 impl Outbox {
     /// Adds a binary message. It goes out at the next [`flush`](Self::flush). After a close, does nothing.
     pub(super) fn message(&self, message: &[u8]) -> Result<(), Overflow> {
-        self.frame(OpCode::Binary, message)
+        let mut state = self.lock();
+        if state.end.is_some() {
+            return Ok(());
+        }
+        if state.waiting() + message.len() > limits::SOCKET_BACKLOG {
+            drop(state);
+            self.abandon(End::FellBehind);
+            return Err(Overflow);
+        }
+        append(&mut state.bytes, OpCode::Binary, message);
+        Ok(())
     }
 
     /// Answers a ping, at once.
-    pub(super) fn pong(&self, payload: &[u8]) -> Result<(), Overflow> {
-        let result = self.frame(OpCode::Pong, payload);
+    pub(super) fn pong(&self, payload: &[u8]) {
+        let mut state = self.lock();
+        state.pong.clear();
+        append(&mut state.pong, OpCode::Pong, payload);
+        drop(state);
         self.flush();
-        result
+    }
+
+    /// Asks whether the other side is there, at once.
+    pub(super) fn ping(&self) {
+        let mut state = self.lock();
+        if state.end.is_none() {
+            append(&mut state.bytes, OpCode::Ping, b"");
+        }
+        drop(state);
+        self.flush();
     }
 
     /// Lets the write task take what was added.
@@ -75,9 +104,9 @@ impl Outbox {
     }
 
     /// Gives the socket up: what waits is dropped, no close frame is sent.
-    pub(super) fn abandon(&self) {
+    pub(super) fn abandon(&self, how: End) {
         let mut state = self.lock();
-        state.end = Some(End::Broken);
+        state.end = Some(how);
         state.bytes = Vec::new();
         drop(state);
         self.filled.notify_one();
@@ -99,16 +128,29 @@ impl Outbox {
         }
     }
 
+    /// How many bytes the socket has taken so far, or `None` where none wait for it.
+    pub(super) fn progress(&self) -> Option<u64> {
+        let state = self.lock();
+        (state.waiting() > 0).then_some(state.written)
+    }
+
     /// The write task: writes what comes until the end.
     pub(super) async fn write<W: AsyncWrite + Unpin>(self: Arc<Self>, mut socket: W) {
         let mut batch = Vec::new();
         loop {
             let end = self.take(&mut batch).await;
-            if end == Some(End::Broken) {
+            if matches!(end, Some(End::Broken | End::FellBehind)) {
                 return;
             }
-            if socket.write_all(&batch).await.is_err() {
-                return self.abandon();
+            let mut left = &batch[..];
+            while !left.is_empty() {
+                match socket.write(left).await {
+                    Ok(0) | Err(_) => return self.abandon(End::Broken),
+                    Ok(taken) => left = &left[taken..],
+                }
+                let mut state = self.lock();
+                state.written += (state.writing - left.len()) as u64;
+                state.writing = left.len();
             }
             if end == Some(End::Closing) {
                 // An error means that the other side has gone already.
@@ -125,31 +167,20 @@ impl Outbox {
             *batch = Vec::new();
         }
         loop {
-            {
-                let mut state = self.lock();
-                state.writing = 0;
-                if !state.bytes.is_empty() || state.end.is_some() {
-                    std::mem::swap(&mut state.bytes, batch);
-                    state.writing = batch.len();
-                    return state.end;
+            let end = {
+                let state = &mut *self.lock();
+                if state.end.is_none() {
+                    state.bytes.append(&mut state.pong);
                 }
+                std::mem::swap(&mut state.bytes, batch);
+                state.writing = batch.len();
+                state.end
+            };
+            if !batch.is_empty() || end.is_some() {
+                return end;
             }
             self.filled.notified().await;
         }
-    }
-
-    fn frame(&self, opcode: OpCode, payload: &[u8]) -> Result<(), Overflow> {
-        let mut state = self.lock();
-        if state.end.is_some() {
-            return Ok(());
-        }
-        if state.bytes.len() + state.writing + payload.len() > limits::SOCKET_BACKLOG {
-            drop(state);
-            self.abandon();
-            return Err(Overflow);
-        }
-        append(&mut state.bytes, opcode, payload);
-        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -157,12 +188,23 @@ impl Outbox {
     }
 }
 
-/// Buffers larger than this are not kept once they are written.
+impl State {
+    fn waiting(&self) -> usize {
+        self.bytes.len() + self.writing
+    }
+}
+
+/// Buffers larger than this are not kept once they are written, and do not grow by doubling: what waits for a
+/// socket that takes nothing stands there for long.
 const KEEP: usize = 64 * 1024;
 
 fn append(bytes: &mut Vec<u8>, opcode: OpCode, payload: &[u8]) {
     let mut head = [0; 16];
     let size = Frame::new(true, opcode, None, Payload::Borrowed(payload)).fmt_head(&mut head);
+    let needed = bytes.len() + size + payload.len();
+    if needed > KEEP && needed > bytes.capacity() {
+        bytes.reserve_exact(needed.next_multiple_of(KEEP) - bytes.len());
+    }
     bytes.extend_from_slice(&head[..size]);
     bytes.extend_from_slice(payload);
 }
@@ -198,7 +240,7 @@ mod tests {
         let message = vec![0; limits::ROOM_MESSAGE];
         let fits = (0..).take_while(|_| outbox.message(&message).is_ok()).count();
         assert!((60..=64).contains(&fits), "{fits}");
-        assert_eq!(outbox.end(), Some(End::Broken));
+        assert_eq!(outbox.end(), Some(End::FellBehind));
         assert_eq!(outbox.lock().bytes.capacity(), 0);
     }
 
@@ -209,5 +251,53 @@ mod tests {
         let bytes = outbox.lock().bytes.clone();
         assert_eq!(bytes[1], 124);
         assert!(std::str::from_utf8(&bytes[4..]).is_ok());
+    }
+
+    #[tokio::test]
+    async fn of_many_pings_the_last_is_answered_and_nothing_behind_the_close() {
+        let outbox = Arc::new(Outbox::default());
+        for turn in 0..100_000u32 {
+            outbox.pong(&turn.to_be_bytes());
+        }
+        assert!(outbox.lock().pong.capacity() < 256);
+        let mut batch = Vec::new();
+        assert_eq!(outbox.take(&mut batch).await, None);
+        assert_eq!(batch, [0x8a, 4, 0, 1, 0x86, 0x9f]);
+        outbox.pong(b"?");
+        outbox.close(1000, "");
+        outbox.pong(b"?");
+        assert_eq!(written(outbox).await, b"\x88\x02\x03\xe8");
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_takes_nothing_makes_no_progress() {
+        let outbox = Arc::new(Outbox::default());
+        assert_eq!(outbox.progress(), None);
+        let (mut near, far) = tokio::io::duplex(10);
+        let writer = tokio::spawn(outbox.clone().write(far));
+        outbox.message(&[7; 30]).unwrap();
+        outbox.flush();
+        while outbox.progress() != Some(10) {
+            tokio::task::yield_now().await;
+        }
+        let mut read = [0; 32];
+        tokio::io::AsyncReadExt::read_exact(&mut near, &mut read).await.unwrap();
+        while outbox.progress().is_some() {
+            tokio::task::yield_now().await;
+        }
+        writer.abort();
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_stuck_socket_is_kept_without_slack() {
+        let outbox = Outbox::default();
+        let mut batch = Vec::new();
+        for size in [10, 60_000, 3000] {
+            for _ in 0..300_000 / size {
+                outbox.message(&vec![7; size]).unwrap();
+            }
+            outbox.take(&mut batch).await;
+            assert!(batch.len() >= 300_000 && batch.capacity() <= batch.len() + KEEP);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::room_task::{self, Command};
 use crate::limits;
@@ -31,7 +31,15 @@ struct Entry<G: Game> {
     // Tells a room from a later one of the same name.
     number: u64,
     link: mpsc::Sender<Command<G>>,
+    checks: Arc<Semaphore>,
     ticket: Arc<()>,
+}
+
+/// What leads to a room that runs.
+pub(super) struct Entrance<G: Game> {
+    pub(super) commands: mpsc::Sender<Command<G>>,
+    /// Leave to have a token checked.
+    pub(super) checks: Arc<Semaphore>,
 }
 
 /// Keeps a room from going to sleep while a client is on its way in.
@@ -72,7 +80,8 @@ impl<G: Game> Registry<G> {
         let ticket = Arc::new(());
         let number = rooms.next;
         rooms.next += 1;
-        let entry = Entry { number, link: link.clone(), ticket: ticket.clone() };
+        let checks = Arc::new(Semaphore::new(limits::CHECKS));
+        let entry = Entry { number, link: link.clone(), checks, ticket: ticket.clone() };
         rooms.by_name.insert(name.to_owned(), entry);
         drop(rooms);
         let place = Place { registry: self.clone(), name: name.to_owned(), number };
@@ -81,8 +90,17 @@ impl<G: Game> Registry<G> {
     }
 
     /// The room of that name, if there is one.
-    pub(super) fn find(&self, name: &str) -> Option<mpsc::Sender<Command<G>>> {
-        self.lock().by_name.get(name).map(|entry| entry.link.clone())
+    pub(super) fn find(&self, name: &str) -> Option<Entrance<G>> {
+        let rooms = self.lock();
+        let entry = rooms.by_name.get(name)?;
+        Some(Entrance { commands: entry.link.clone(), checks: entry.checks.clone() })
+    }
+
+    /// The room of that name, if there is one, for a client that comes back to it.
+    pub(super) fn reenter(&self, name: &str) -> Option<(mpsc::Sender<Command<G>>, Ticket)> {
+        let rooms = self.lock();
+        let entry = rooms.by_name.get(name)?;
+        Some((entry.link.clone(), Ticket { _held: entry.ticket.clone() }))
     }
 
     /// The names of all rooms, in order.

@@ -5,20 +5,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
-use super::outbox::Outbox;
+use super::outbox::{End, Outbox};
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
 use super::shutdown::stopped;
 use super::stats::RoomStats;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Runtime, Transmit};
-use crate::session::code;
+use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Resuming, Runtime, Transmit};
+use crate::session::{Refusal, code};
+use crate::wire::message::Resume;
 
 /// What reaches a room from outside, in order of arrival.
 pub(super) enum Command<G: Game> {
+    /// Somebody at the door says that it comes back.
+    Check(Box<Check>),
     /// A client was let in.
     Open(Box<Open>),
     /// A whole message.
@@ -33,6 +36,14 @@ pub(super) enum Command<G: Game> {
 
 /// A question to a room, with its types erased.
 pub(super) type Look<G> = Box<dyn FnOnce(&Runtime<G>) + Send>;
+
+/// A session's name and token, and who waits to hear whether they are good.
+pub(super) struct Check {
+    pub(super) resume: Resume,
+    pub(super) reply: oneshot::Sender<Result<Resuming, Refusal>>,
+    /// Given back once it is checked: as few wait for the room as may.
+    pub(super) turn: OwnedSemaphorePermit,
+}
 
 /// A client on its way in.
 pub(super) struct Open {
@@ -185,6 +196,12 @@ impl<G: Game> RoomTask<G> {
     fn handle(&mut self, command: Command<G>) {
         let now = self.now();
         match command {
+            Command::Check(check) => {
+                let Check { resume, reply, turn } = *check;
+                // Who asked may have gone.
+                let _ = reply.send(self.runtime.check_resume(&resume));
+                drop(turn);
+            }
             Command::Open(open) => {
                 let Open { conn, join, outbox, inbox, ticket } = *open;
                 self.links.insert(conn, Link { outbox, inbox, taken: 0 });
@@ -210,8 +227,8 @@ impl<G: Game> RoomTask<G> {
                 let _ = catch_unwind(AssertUnwindSafe(|| look(&self.runtime)));
             }
             Command::Stats(reply) => {
-                let connections = self.runtime.sessions();
-                let _ = reply.send(RoomStats { connections, ..self.stats.clone() });
+                let (connections, sessions) = (self.links.len(), self.runtime.sessions());
+                let _ = reply.send(RoomStats { connections, sessions, ..self.stats.clone() });
             }
         }
         self.drain();
@@ -235,7 +252,7 @@ impl<G: Game> RoomTask<G> {
                     conn = conn.0,
                     "a socket does not drain"
                 );
-                self.runtime.handle_close(conn, now, Closed::Broken);
+                self.runtime.handle_close(conn, now, Closed::FellBehind);
             }
         }
     }
@@ -261,12 +278,12 @@ impl<G: Game> RoomTask<G> {
                         self.overflowed.push(conn);
                     }
                 }
-                Outgoing::Abort => {
-                    outbox.abandon();
-                    closed.push(conn);
-                }
                 Outgoing::Close { code, reason } => {
                     outbox.close(code, reason);
+                    closed.push(conn);
+                }
+                Outgoing::Abort => {
+                    outbox.abandon(End::FellBehind);
                     closed.push(conn);
                 }
             }
@@ -293,7 +310,7 @@ impl<G: Game> RoomTask<G> {
 
     /// Whether nobody has been here for long enough, and nobody is on the way in.
     fn is_unwanted(&mut self) -> bool {
-        // The runtime may still have to hear of the last one's leave; it is asked only where it matters.
+        // A session that is held keeps its room. The runtime is asked only where it matters.
         if !self.links.is_empty() || self.runtime.sessions() > 0 {
             self.empty_since = None;
             return false;

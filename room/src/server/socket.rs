@@ -6,71 +6,102 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fastwebsockets::{Frame, OpCode, Role, WebSocketError, WebSocketRead};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Shared;
 use super::auth::AuthRequest;
 use super::door::Pass;
+use super::frames::Frames;
 use super::outbox::{End, Outbox};
-use super::room_task::{Command, GOING_AWAY, Open, cost};
+use super::pulse::{Ear, Heard, Lost, Pulse};
+use super::registry::Ticket;
+use super::room_task::{Check, Command, GOING_AWAY, Open, cost};
 use super::shutdown::stopped;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Identity, Join};
-use crate::session::{self, Hello, Token, code};
+use crate::runtime::{Closed, ConnectionId, Identity, Join, Resuming};
+use crate::session::{self, Hello, Resume, Token, code};
 
 /// Who opened a socket.
 #[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) address: IpAddr,
-    pub(super) pass: Arc<Pass>,
+    pub(super) place: Place,
     pub(super) stop: watch::Receiver<bool>,
+}
+
+/// Where a socket that has not joined stands.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// At the door.
+    Door(Arc<Pass>),
+    /// There are too many new ones. It is only told so, which it holds leave for.
+    Refused { _leave: Arc<OwnedSemaphorePermit> },
+}
+
+impl Place {
+    /// Waits until it has to go.
+    pub(super) async fn evicted(&self) {
+        match self {
+            Place::Door(pass) => pass.evicted().await,
+            Place::Refused { .. } => std::future::pending().await,
+        }
+    }
+}
+
+/// Who stands at the door.
+struct Guest {
+    address: IpAddr,
+    pass: Arc<Pass>,
+    stop: watch::Receiver<bool>,
 }
 
 /// Why the read task stops.
 #[derive(Debug)]
-enum Stop {
+pub(super) enum Stop {
     /// This side closes, with a code and a reason.
     Close(u16, Cow<'static, str>),
     /// The other side sent a close frame with this code.
     Left(u16),
     /// The link broke.
     Broken,
+    /// Nothing comes, or nothing is taken.
+    Lost(Lost),
     /// The room or the write task has ended it already.
     Ended,
 }
 
 impl Stop {
-    fn close(code: u16, reason: impl Into<Cow<'static, str>>) -> Stop {
+    pub(super) fn close(code: u16, reason: impl Into<Cow<'static, str>>) -> Stop {
         Stop::Close(code, reason.into())
     }
 }
 
 /// Serves an upgraded socket until it ends.
-pub(super) async fn serve<G, R, W>(
-    shared: Arc<Shared<G>>,
-    room: String,
-    visitor: Visitor,
-    mut read: R,
-    write: W,
-) where
+pub(super) async fn serve<G, R, W>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, read: R, write: W)
+where
     G: Game,
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     // Held until the socket has ended: a server that stops waits for the last close frame to be written.
-    let _running = visitor.stop.clone();
+    let Visitor { address, place, stop: running } = visitor;
     let outbox = Arc::new(Outbox::default());
+    let heard = Heard::new();
+    let mut read = Ear::new(read, heard.clone());
     // Goes with this task, however it ends: a socket whose reader is gone is closed.
     let writer = Abort(tokio::spawn(outbox.clone().write(write)));
-    let stop = {
-        let mut frames = Frames::new(&mut read);
-        let Err(stop) = converse(&shared, &room, visitor, &mut frames, &outbox).await;
-        stop
+    let (stop, _leave) = match place {
+        Place::Door(pass) => {
+            let mut frames = Frames::new(&mut read);
+            let guest = Guest { address, pass, stop: running.clone() };
+            let Err(stop) = converse(&shared, &room, guest, &mut frames, &outbox, heard).await;
+            (stop, None)
+        }
+        Place::Refused { _leave } => (Stop::close(code::BUSY, "too many new sockets"), Some(_leave)),
     };
     match stop {
         Stop::Close(code, reason) => {
@@ -78,31 +109,90 @@ pub(super) async fn serve<G, R, W>(
             outbox.close(code, &reason);
         }
         Stop::Left(code) => outbox.close(code, ""),
-        Stop::Broken => outbox.abandon(),
+        Stop::Broken | Stop::Lost(Lost::Silent) => outbox.abandon(End::Broken),
+        Stop::Lost(Lost::Stuck) => outbox.abandon(End::FellBehind),
         Stop::Ended => {}
     }
     finish(&outbox, writer, read).await;
+    drop(running);
 }
 
 /// Everything that is said on a socket; never returns but to stop.
 async fn converse<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
     room: &str,
-    visitor: Visitor,
+    guest: Guest,
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
+    heard: Arc<Heard>,
 ) -> Result<Infallible, Stop> {
-    let Visitor { address, pass, mut stop } = visitor;
-    let first = tokio::select! {
+    let Guest { address, pass, mut stop } = guest;
+    let join = tokio::select! {
         biased;
         () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
+        join = come_in(shared, room, (address, &pass), frames, outbox) => join?,
+    };
+    let conn = ConnectionId(shared.next_connection());
+    let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
+    let link = enter(shared, room, &stop, conn, join, outbox, &inbox).await?;
+    // In the room, it is the seats that are limited.
+    drop(pass);
+    let mut pulse = Pulse::new(shared.rhythm, heard);
+    let Err(stop) = listen(conn, &link, frames, outbox, &inbox, &mut pulse).await;
+    // A room that is gone, or has closed the socket itself, has no need to hear.
+    let _ = link.send(Command::Close { conn, how: how_closed(&stop, outbox.end()) }).await;
+    Err(stop)
+}
+
+/// How a socket ended, as its room has to hear it.
+fn how_closed(stop: &Stop, end: Option<End>) -> Closed {
+    match (stop, end) {
+        (Stop::Lost(Lost::Silent), _) => Closed::Silent,
+        (Stop::Lost(Lost::Stuck), _) | (_, Some(End::FellBehind)) => Closed::FellBehind,
+        (Stop::Broken, _) | (_, Some(End::Broken)) => Closed::Broken,
+        (Stop::Close(..) | Stop::Left(_) | Stop::Ended, Some(End::Closing) | None) => Closed::WithFrame,
+    }
+}
+
+/// The way to the room: the first message, the session that it names, and whom the game says it is from. The
+/// socket stands at the door all the while.
+async fn come_in<G: Game, S: AsyncRead + Unpin>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    (address, pass): (IpAddr, &Pass),
+    frames: &mut Frames<S>,
+    outbox: &Arc<Outbox>,
+) -> Result<Join, Stop> {
+    let (hello, resuming) = tokio::select! {
+        biased;
         () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
         _ = outbox.ended() => return Err(Stop::Ended),
-        first = timeout(shared.hello, frames.next(outbox)) => match first {
-            Ok(first) => first?,
-            Err(_) => return Err(Stop::close(code::NO_HELLO, "no hello in time")),
-        },
+        known = introduce(shared, room, frames, outbox) => known?,
     };
+    pass.authenticating();
+    let identity = authenticate(shared, room, address, &hello, resuming).await?;
+    Ok(Join { hello, identity, token: token()? })
+}
+
+/// A fresh secret.
+fn token() -> Result<Token, Stop> {
+    let mut token = Token::default();
+    getrandom::fill(&mut token.0).map_err(|error| {
+        tracing::error!(kind = "failed", "no random token: {error}");
+        Stop::close(code::SERVER_FAILED, "the server failed to make a token")
+    })?;
+    Ok(token)
+}
+
+/// The first message, and the session that it continues.
+async fn introduce<G: Game, S: AsyncRead + Unpin>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    frames: &mut Frames<S>,
+    outbox: &Arc<Outbox>,
+) -> Result<(Hello, Option<Resuming>), Stop> {
+    let first = timeout(shared.hello, frames.next(outbox)).await;
+    let first = first.map_err(|_| Stop::close(code::NO_HELLO, "no hello in time"))??;
     let hello = session::admit(&first, &shared.schema).map_err(|refusal| {
         if let Some(message) = refusal.closing {
             // It is the first thing in the outbox, so it fits.
@@ -110,32 +200,32 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
         }
         Stop::close(refusal.code, refusal.reason)
     })?;
-    pass.authenticating();
-    let identity = tokio::select! {
-        biased;
-        () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
-        identity = authenticate(shared, room, address, &hello) => identity?,
-    };
-    let conn = ConnectionId(shared.next_connection());
-    let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
-    let link =
-        enter(shared, room, &stop, conn, Join { hello, identity, token: token()? }, outbox, &inbox).await?;
-    // In the room, it is the seats that are limited.
-    drop(pass);
-    let Err(stop) = listen(conn, &link, frames, outbox, &inbox).await;
-    let broken = matches!(stop, Stop::Broken) || outbox.end() == Some(End::Broken);
-    let how = if broken { Closed::Broken } else { Closed::WithFrame };
-    // A room that is gone, or has closed the socket itself, has no need to hear.
-    let _ = link.send(Command::Close { conn, how }).await;
-    Err(stop)
+    drop(first);
+    let Some(resume) = &hello.resume else { return Ok((hello, None)) };
+    let limit = Duration::from_secs(limits::AUTHENTICATE_SECONDS);
+    match timeout(limit, check_session(shared, room, resume)).await {
+        Ok(resuming) => resuming.map(|resuming| (hello, Some(resuming))),
+        Err(_) => Err(Stop::close(code::BUSY, "the room does not answer")),
+    }
 }
 
-/// A fresh secret.
-fn token() -> Result<Token, Stop> {
-    let mut token = Token([0; 16]);
-    getrandom::fill(&mut token.0)
-        .map_err(|_| Stop::close(code::SERVER_FAILED, "the server has no randomness"))?;
-    Ok(token)
+/// Asks the room for the session. Wrong tokens cost it next to nothing: few are with it at a time, and one for a
+/// room that does not run makes none.
+async fn check_session<G: Game>(shared: &Shared<G>, room: &str, resume: &Resume) -> Result<Resuming, Stop> {
+    let entrance = shared.registry.find(room).ok_or_else(no_session)?;
+    let turn = entrance.checks.acquire_owned().await.map_err(|_| no_session())?;
+    let (reply, answer) = oneshot::channel();
+    // What it claims to hold is of no matter here.
+    let resume = Resume { session: resume.session, token: resume.token, ..Resume::default() };
+    let command = Command::Check(Box::new(Check { resume, reply, turn }));
+    entrance.commands.send(command).await.map_err(|_| no_session())?;
+    let answer = answer.await.map_err(|_| no_session())?;
+    answer.map_err(|refusal| Stop::close(refusal.code, refusal.reason))
+}
+
+/// The room that had the session is gone.
+fn no_session() -> Stop {
+    Stop::close(code::NO_SESSION, "the session is unknown or expired")
 }
 
 /// Asks the game who this is.
@@ -144,9 +234,11 @@ async fn authenticate<G: Game>(
     room: &str,
     address: IpAddr,
     hello: &Hello,
+    resuming: Option<Resuming>,
 ) -> Result<Identity, Stop> {
     let Some(hook) = &shared.authenticate else { return Ok(Identity::guest()) };
-    let request = AuthRequest::new(room.to_owned(), hello.name.clone(), address, hello.auth.clone());
+    let resuming = resuming.map(|resuming| (resuming.session, resuming.player));
+    let request = AuthRequest::new(room.to_owned(), hello, address, resuming);
     // A task of its own, so that a panic costs this socket and nothing else.
     let mut task = Abort(tokio::spawn(hook.ask(request)));
     match timeout(Duration::from_secs(limits::AUTHENTICATE_SECONDS), &mut task.0).await {
@@ -190,8 +282,8 @@ async fn enter<G: Game>(
     outbox: &Arc<Outbox>,
     inbox: &Arc<Semaphore>,
 ) -> Result<mpsc::Sender<Command<G>>, Stop> {
-    let full = || Stop::close(code::BUSY, "the server has as many rooms as it may have");
-    let (mut link, ticket) = shared.registry.enter(room, stop).map_err(|_| full())?;
+    let resumes = join.hello.resume.is_some();
+    let (mut link, ticket) = way_in(shared, room, stop, resumes)?;
     let (outbox, inbox) = (outbox.clone(), inbox.clone());
     let mut command = Command::Open(Box::new(Open { conn, join, outbox, inbox, ticket }));
     // A room may end between being found and being told; then another takes its place.
@@ -201,13 +293,27 @@ async fn enter<G: Game>(
         if *stop.borrow() {
             return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
         }
-        let (other, fresh) = shared.registry.enter(room, stop).map_err(|_| full())?;
+        let (other, fresh) = way_in(shared, room, stop, resumes)?;
         link = other;
         if let Command::Open(open) = &mut command {
             open.ticket = fresh;
         }
     }
     Err(Stop::close(code::BUSY, "the room ended while this client came in"))
+}
+
+/// The room, which is created for whom it holds no session.
+fn way_in<G: Game>(
+    shared: &Arc<Shared<G>>,
+    room: &str,
+    stop: &watch::Receiver<bool>,
+    resumes: bool,
+) -> Result<(mpsc::Sender<Command<G>>, Ticket), Stop> {
+    if resumes {
+        return shared.registry.reenter(room).ok_or_else(no_session);
+    }
+    let full = |_| Stop::close(code::BUSY, "the server has as many rooms as it may have");
+    shared.registry.enter(room, stop).map_err(full)
 }
 
 /// How often a client is handed over to a room that ends just then.
@@ -220,12 +326,14 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
     frames: &mut Frames<S>,
     outbox: &Outbox,
     inbox: &Semaphore,
+    pulse: &mut Pulse,
 ) -> Result<Infallible, Stop> {
     loop {
         let bytes = tokio::select! {
             biased;
             _ = outbox.ended() => return Err(Stop::Ended),
             message = frames.next(outbox) => message?,
+            lost = pulse.lost(outbox) => return Err(Stop::Lost(lost)),
         };
         // A connection that says too much waits for the next tick, and holds up nobody else.
         let hand_over = async {
@@ -238,88 +346,6 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
             _ = outbox.ended() => return Err(Stop::Ended),
             handed = hand_over => handed?,
         }
-    }
-}
-
-/// Whole messages of a socket.
-struct Frames<S>(WebSocketRead<S>);
-
-impl<S: AsyncRead + Unpin> Frames<S> {
-    fn new(socket: S) -> Frames<S> {
-        let (mut read, _) = fastwebsockets::after_handshake_split(socket, tokio::io::sink(), Role::Server);
-        // The library refuses a length equal to its maximum.
-        read.set_max_message_size(limits::CLIENT_MESSAGE + 1);
-        read.set_auto_close(false);
-        read.set_auto_pong(false);
-        Frames(read)
-    }
-
-    /// The next message. Not to be called again after it was cancelled: a part of a frame may be lost.
-    async fn next(&mut self, outbox: &Outbox) -> Result<Vec<u8>, Stop> {
-        loop {
-            // Both answers that the library would send are sent by the outbox.
-            let mut frame =
-                self.0.read_frame(&mut |_| async { Ok::<_, Infallible>(()) }).await.map_err(fault)?;
-            check(&mut frame)?;
-            match frame.opcode {
-                OpCode::Binary if frame.fin => return Ok(frame.payload.into()),
-                OpCode::Text if frame.fin => {
-                    return Err(Stop::close(code::BAD_MESSAGE, "a text message; messages are binary"));
-                }
-                OpCode::Binary | OpCode::Text | OpCode::Continuation => {
-                    return Err(Stop::close(
-                        code::BAD_MESSAGE,
-                        "a fragmented message; send one frame a message",
-                    ));
-                }
-                OpCode::Ping => outbox.pong(&frame.payload).map_err(|_| Stop::Ended)?,
-                OpCode::Pong => {}
-                OpCode::Close => return Err(Stop::Left(answer(&frame.payload))),
-            }
-        }
-    }
-}
-
-/// Refuses what WebSocket forbids a client and the library lets pass.
-fn check(frame: &mut Frame<'_>) -> Result<(), Stop> {
-    // The library tells whether there was a mask by writing the frame's head.
-    let mut head = [0; 16];
-    frame.fmt_head(&mut head);
-    if head[1] & 0x80 == 0 {
-        return Err(Stop::close(code::BAD_MESSAGE, "a frame without a mask; clients mask every frame"));
-    }
-    let control = matches!(frame.opcode, OpCode::Close | OpCode::Ping | OpCode::Pong);
-    if control && frame.payload.len() > CONTROL {
-        return Err(Stop::close(code::BAD_MESSAGE, "a control frame of more than 125 bytes"));
-    }
-    Ok(())
-}
-
-/// The most bytes of a control frame.
-const CONTROL: usize = 125;
-
-/// The code that answers a close frame.
-fn answer(payload: &[u8]) -> u16 {
-    match payload {
-        [] => code::LEFT,
-        [high, low, ..] => match u16::from_be_bytes([*high, *low]) {
-            code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => code,
-            _ => PROTOCOL_ERROR,
-        },
-        [_] => PROTOCOL_ERROR,
-    }
-}
-
-/// WebSocket's own code for a frame that it does not allow.
-const PROTOCOL_ERROR: u16 = 1002;
-
-fn fault(error: WebSocketError) -> Stop {
-    match error {
-        WebSocketError::FrameTooLarge => Stop::close(code::TOO_LARGE, "a message of more than 32 KiB"),
-        WebSocketError::UnexpectedEOF | WebSocketError::IoError(_) | WebSocketError::ConnectionClosed => {
-            Stop::Broken
-        }
-        error => Stop::close(code::BAD_MESSAGE, error.to_string()),
     }
 }
 

@@ -13,6 +13,8 @@ pub struct RoomStats {
     pub dropped_ticks: u64,
     /// Connections, those that are joining included.
     pub connections: usize,
+    /// Seats taken: by who is connected, who is joining, and who may still come back.
+    pub sessions: usize,
     /// Bytes of all messages queued for sockets, WebSocket heads not counted.
     pub bytes_sent: u64,
     /// What each of the last 4,096 ticks took, from its first hook until its last message was queued.

@@ -76,7 +76,7 @@ impl Outbox {
     }
 
     /// The next one to put on the wire, if it has room for it.
-    pub fn next(&mut self) -> Option<Arc<[u8]>> {
+    pub fn send_next(&mut self) -> Option<Arc<[u8]>> {
         let next = self.kept.get((self.sent - self.acknowledged) as usize)?;
         if self.on_wire > 0 && self.on_wire + next.len() > limits::EVENTS_WINDOW {
             return None;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn drain(outbox: &mut Outbox) -> Vec<u8> {
-        std::iter::from_fn(|| outbox.next()).map(|message| message[0]).collect()
+        std::iter::from_fn(|| outbox.send_next()).map(|message| message[0]).collect()
     }
 
     #[test]

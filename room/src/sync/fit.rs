@@ -30,6 +30,8 @@ pub(super) enum What {
 pub(super) struct Room {
     pub(super) plain: usize,
     pub(super) wire: usize,
+    /// Whether one item goes even where it does not fit: nothing else is under way.
+    pub(super) whatever: bool,
 }
 
 /// Sorts what fits to the front; returns how many do. Half of the room goes to what has waited longest, so that
@@ -44,31 +46,28 @@ pub(super) fn take_fitting(
     by_priority: impl Fn(&Item, &Item) -> Ordering,
     mut wire: impl FnMut(&Item) -> usize,
 ) -> usize {
-    let mut used = Room { plain: 0, wire: 0 };
-    let mut fit = 0;
+    let (mut plain, mut on_wire, mut fit) = (0, 0, 0);
     // Whether an item goes beside what goes already.
-    let mut goes = |item: &Item, used: &mut Room, first: bool, room: Room| {
-        if !first && used.plain + item.size > room.plain {
+    let mut goes = |item: &Item, first: bool, half: bool| {
+        let share = if half { 2 } else { 1 };
+        let anyway = first && room.whatever;
+        if !anyway && (plain + item.size > room.plain || plain >= room.plain / share) {
             return false;
         }
-        let on_wire = wire(item);
-        if !first && used.wire + on_wire > room.wire {
+        let bytes = wire(item);
+        if !anyway && (on_wire + bytes > room.wire || on_wire >= room.wire / share) {
             return false;
         }
-        used.plain += item.size;
-        used.wire += on_wire;
+        plain += item.size;
+        on_wire += bytes;
         true
     };
     items.sort_unstable_by(|a, b| a.from.cmp(&b.from).then(by_priority(a, b)));
-    while fit < items.len()
-        && items[fit].from < now
-        && (fit == 0 || (used.plain < room.plain / 2 && used.wire < room.wire / 2))
-        && goes(&items[fit], &mut used, fit == 0, room)
-    {
+    while fit < items.len() && items[fit].from < now && goes(&items[fit], fit == 0, true) {
         fit += 1;
     }
     items[fit..].sort_unstable_by(by_priority);
-    while fit < items.len() && goes(&items[fit], &mut used, fit == 0, room) {
+    while fit < items.len() && goes(&items[fit], fit == 0, false) {
         fit += 1;
     }
     fit
@@ -90,7 +89,7 @@ mod tests {
             waiting.retain(|held| held.slot != 0);
             let mut items = waiting.clone();
             items.push(item(0, 95, 0, now));
-            let room = Room { plain: 100, wire: 100 };
+            let room = Room { plain: 100, wire: 100, whatever: true };
             let fit = take_fitting(&mut items, room, Tick(now), order, |item| item.size);
             assert!(fit > 0, "something goes at every send");
             waiting = items.split_off(fit);

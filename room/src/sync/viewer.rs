@@ -1,5 +1,7 @@
 //! What one connection sees, and what it is owed.
 
+mod claim;
+
 use std::collections::BTreeMap;
 
 use super::fit::{Item, Room, What, take_fitting};
@@ -13,7 +15,6 @@ use crate::limits;
 use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
 use crate::tick::Tick;
-use crate::wire::message::Claim;
 use crate::wire::record::SentBytes;
 use crate::wire::update::UpdateHead;
 
@@ -124,36 +125,6 @@ impl Viewer {
         }
     }
 
-    /// A viewer of a client that comes back. What it claims to hold up to a tick is brought up to date; what does
-    /// not live any more, or was created later, leaves. Of another generation, everything leaves.
-    #[must_use]
-    pub fn resumed(
-        player: PlayerId,
-        parts: usize,
-        claim: &Claim,
-        complete: Option<Tick>,
-        world: &World,
-    ) -> Viewer {
-        let mut viewer = Viewer { claimed: true, rest_due: true, ..Viewer::new(player, parts) };
-        viewer.behind = Some(complete.unwrap_or_default());
-        let held = |slot: &u32| {
-            let created = world.info(*slot).created;
-            world.wire_kind(*slot).is_some()
-                && created > Tick::ZERO
-                && complete.is_some_and(|tick| created <= tick)
-        };
-        for id in &claim.ids {
-            match world.slot(*id).filter(held) {
-                Some(slot) => viewer.view.insert(slot),
-                None => viewer.owed.push(*id),
-            }
-        }
-        if crate::faults::is(crate::faults::Fault::LeaveForgotten) {
-            viewer.owed.clear();
-        }
-        viewer
-    }
-
     /// Whether the client was sent the entity of a slot.
     #[must_use]
     pub fn knows(&self, slot: u32) -> bool {
@@ -208,13 +179,16 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         let (plain, wire) = self.compare(scratch, press, self.look);
-        if !self.window.is_empty() && self.window.bytes() + wire > window {
+        let merged = self.behind.is_some() || !self.held.is_empty();
+        let free = window - self.window.bytes();
+        // What is held back does not follow in crumbs.
+        if !self.window.is_empty() && (wire > free || merged && free < window / 2) {
             self.withhold(sealed.last, press.world);
             return;
         }
-        let merged = self.behind.is_some() || !self.held.is_empty();
-        if merged || plain > sealed.cap || wire > window {
-            self.choose(index, sealed, window, scratch, press);
+        let free = free.min(self.window.update(sealed.window));
+        if merged || plain > sealed.cap || wire > free {
+            self.choose(index, sealed, free, scratch, press);
         } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
         {
             self.find_places(&scratch.next, &mut scratch.places, press);
@@ -353,7 +327,7 @@ impl Viewer {
         &mut self,
         index: u32,
         sealed: &Sealed<'_>,
-        window: usize,
+        free: usize,
         scratch: &mut Scratch,
         press: &mut Press<'_>,
     ) {
@@ -378,7 +352,8 @@ impl Viewer {
             a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
         };
         let leaves = scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1);
-        let room = Room { plain: sealed.cap.saturating_sub(leaves), wire: window.saturating_sub(leaves) };
+        let (plain, wire) = (sealed.cap.saturating_sub(leaves), free.saturating_sub(leaves));
+        let room = Room { plain, wire, whatever: self.window.is_empty() };
         let wire = |item: &Item| match item.what {
             What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, level, compressor),
             _ => item.size,

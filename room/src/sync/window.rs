@@ -13,10 +13,12 @@ struct Sent {
     /// Which part of the update of that tick.
     part: u32,
     bytes: usize,
+    at: Tick,
 }
 
 /// What one connection was sent and has not acknowledged. The window follows what it acknowledges in a second, so
-/// that what is on the wire is about a second's worth of the link.
+/// that what is on the wire is about a second's worth of the link. On a link that takes longer than that for the
+/// lowest window, updates are smaller, so that one that the link breaks off costs little.
 #[derive(Debug)]
 pub struct Window {
     sent: VecDeque<Sent>,
@@ -28,7 +30,14 @@ pub struct Window {
     counted: Tick,
     /// When something was acknowledged last, or put on an empty wire.
     progress: Tick,
+    /// Bytes that the link carries in a second, as far as something large has shown.
+    pace: Option<usize>,
 }
+
+/// What is at least so large shows how fast a link is.
+const TELLING: usize = 4 * 1024;
+/// Seconds of the link that an update may take.
+const SECONDS: usize = 2;
 
 impl Default for Window {
     fn default() -> Self {
@@ -39,11 +48,27 @@ impl Default for Window {
             acknowledged: 0,
             counted: Tick::ZERO,
             progress: Tick::ZERO,
+            pace: None,
         }
     }
 }
 
 impl Window {
+    /// The window of a connection whose player's last link was so fast.
+    #[must_use]
+    pub fn with_pace(pace: Option<usize>) -> Window {
+        Window { pace, ..Window::default() }
+    }
+
+    /// How fast the link is, as far as is known when it ends: what it did not carry in all this time says so too.
+    #[must_use]
+    pub fn pace(&self, now: Tick, tick_rate: u32) -> Option<usize> {
+        let ticks = self.stuck(now);
+        let slow = self.sent.front().filter(|_| ticks >= SECONDS as u64 * u64::from(tick_rate));
+        let carried = slow.map(|first| per_second(first.bytes, ticks, tick_rate));
+        self.pace.into_iter().chain(carried).min()
+    }
+
     /// Bytes that are on the wire and not acknowledged.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -62,13 +87,20 @@ impl Window {
         self.size.min(most)
     }
 
+    /// The most bytes of an update on the wire.
+    #[must_use]
+    pub fn update(&self, most: usize) -> usize {
+        let size = self.size(most);
+        self.pace.map_or(size, |pace| pace.saturating_mul(SECONDS).clamp(TELLING, size))
+    }
+
     /// Parts of an update went out.
     pub fn push(&mut self, tick: Tick, parts: &[usize]) {
         if self.sent.is_empty() {
             self.progress = tick;
         }
         for (part, bytes) in parts.iter().enumerate() {
-            self.sent.push_back(Sent { tick, part: part as u32, bytes: *bytes });
+            self.sent.push_back(Sent { tick, part: part as u32, bytes: *bytes, at: tick });
             self.bytes += bytes;
         }
     }
@@ -86,6 +118,10 @@ impl Window {
             self.sent.pop_front();
             self.bytes -= first.bytes;
             self.acknowledged += first.bytes;
+            let ticks = now.0.saturating_sub(first.at.max(self.progress).0);
+            if first.bytes >= TELLING {
+                self.pace = Some(per_second(first.bytes, ticks, tick_rate));
+            }
             self.progress = now;
         }
         if now.0 >= self.counted.0 + u64::from(tick_rate) {
@@ -102,6 +138,10 @@ impl Window {
     pub fn stuck(&self, now: Tick) -> u64 {
         if self.sent.is_empty() { 0 } else { now.0.saturating_sub(self.progress.0) }
     }
+}
+
+fn per_second(bytes: usize, ticks: u64, tick_rate: u32) -> usize {
+    (bytes as u64).saturating_mul(tick_rate.into()).checked_div(ticks.max(1)).unwrap_or(0) as usize
 }
 
 #[cfg(test)]
@@ -142,5 +182,23 @@ mod tests {
         at(50, 500 * 1024);
         assert_eq!(at(60, 0), most);
         assert_eq!(at(80, 0), limits::WINDOW_LEAST);
+    }
+
+    #[test]
+    fn updates_are_small_on_a_link_that_was_slow() {
+        let most = 256 * 1024;
+        let mut window = Window::default();
+        window.push(Tick(20), &[60_000]);
+        assert_eq!(window.pace(Tick(40), 20), None, "a second says nothing yet");
+        let pace = window.pace(Tick(620), 20);
+        assert_eq!(pace, Some(2_000), "60,000 bytes were too many for 30 seconds");
+        let mut window = Window::with_pace(pace);
+        assert_eq!(window.update(most), TELLING);
+        window.push(Tick(700), &[20_000]);
+        window.acknowledge(ack(700, 0), Tick(800), most, 20);
+        assert_eq!(window.update(most), 8_000, "4,000 a second");
+        window.push(Tick(801), &[8_000]);
+        window.acknowledge(ack(801, 0), Tick(802), most, 20);
+        assert_eq!(window.update(most), window.size(most));
     }
 }

@@ -183,12 +183,12 @@ impl<G: Game> Runtime<G> {
 
     /// Gives a connection a view and a place among the connections.
     fn seat(&mut self, conn: ConnectionId, id: SessionId, claim: Option<&Claim>, scratch: G::Scratch) {
-        let Some(player) = self.room.sessions.get(id).map(|session| session.player) else { return };
+        let Some(session) = self.room.sessions.get(id) else { return };
         // Of another generation nothing is as it was; of another run, no tick is known beyond its last.
         let claim =
             claim.map(|claim| (claim, (claim.generation == self.generation).then_some(claim.complete)));
         let views = self.room.views.as_mut().expect("the views are there between two seals");
-        let viewer = views.add(player, claim, &self.room.world);
+        let viewer = views.add(session.player, claim, session.pace, &self.room.world);
         self.sit(conn, id, viewer, scratch);
     }
 
@@ -212,7 +212,12 @@ impl<G: Game> Runtime<G> {
     /// Takes a connection out of the room; returns its scratch data.
     fn unseat(&mut self, conn: ConnectionId) -> Option<G::Scratch> {
         let viewer = self.room.by_id.get(&conn).copied()?;
-        self.room.views_mut().remove(viewer);
+        let now = self.room.tick;
+        let pace = self.room.views_mut().remove(viewer, now);
+        if let Some(session) = self.room.sessions.of_conn(conn).and_then(|id| self.room.sessions.get_mut(id))
+        {
+            session.pace = pace;
+        }
         self.take_seat(conn)
     }
 

@@ -190,7 +190,7 @@ impl<G: Game> Runtime<G> {
         let Some(session) = self.room.sessions.get_mut(id).filter(|session| session.held.is_none()) else {
             return;
         };
-        while let Some(message) = session.outbox.next() {
+        while let Some(message) = session.outbox.send_next() {
             self.out.push(session.conn, Source::Shared(message));
         }
     }
