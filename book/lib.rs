@@ -17,6 +17,9 @@ chapters! {
     secrets: "src/secrets.md",
     server: "src/server.md",
     client: "src/client.md",
+    sessions: "src/sessions.md",
+    exactly_once: "src/exactly-once.md",
+    outside: "src/outside.md",
     limits: "src/limits.md",
     wire: "src/wire.md",
 }

@@ -9,18 +9,26 @@ mod game;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use room::SessionId;
 use room::prelude::*;
-use room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
-use room::session::{self, Hello};
-use room::wire::message::{ClientMessage, Closing, RoomMessage, Welcome};
+use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
+use room::session::{self, Claim, Hello, Resume, Token};
+use room::wire::message::{Ack, Call, ClientMessage, Closing, Outcome, RoomMessage, Welcome};
 use room::wire::update::{Part, UpdateHead};
 use room::wire::{PROTOCOL_VERSION, deflate, payload};
-use room_client::Replica;
+use room_client::{Applied, Replica};
 
 use chapter::show;
 use game::{Golden, Hit, Match, Mood, Point, UNIT, Unit};
 
-const CONN: ConnectionId = ConnectionId(1);
+/// A player's first connection, and the one over which she comes back.
+const CONNS: [ConnectionId; 2] = [ConnectionId(1), ConnectionId(2)];
+
+/// The tokens of their welcomes.
+const TOKENS: [Token; 2] = [Token([0x11; 16]), Token([0x22; 16])];
+
+/// What a seed of sevens makes.
+const GENERATION: u64 = 0x4bb0_6f8e_4e3a_7715;
 
 fn hello() -> Hello {
     let mut auth = Vec::new();
@@ -31,7 +39,34 @@ fn hello() -> Hello {
         build: Some("1.0".into()),
         name: "Ada".into(),
         auth,
+        resume: None,
     }
+}
+
+/// The hello of a client that applied everything up to `update-empty` and took the result of its call.
+fn hello_resume() -> Hello {
+    let ids = [1, 12, 14].map(|id| EntityId::from_wire(id).expect("an ID"));
+    let claim = Claim { generation: GENERATION, incarnation: 1, complete: Tick(6), ids: ids.to_vec() };
+    let resume = Resume { session: SessionId(1), token: TOKENS[0], received: 1, claim };
+    Hello { resume: Some(resume), ..hello() }
+}
+
+fn hit(by: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    payload::encode(&Hit { by }, 100, &mut out).unwrap();
+    out
+}
+
+fn encoded(message: &ClientMessage<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    message.encode(&mut out);
+    assert_eq!(ClientMessage::decode(&out).as_ref(), Ok(message));
+    out
+}
+
+fn call(payload: &[u8]) -> ClientMessage<'_> {
+    let through = EntityId::from_wire(UNIT);
+    ClientMessage::Call(Call { gap: 1, name: "heal", through, deadline: Tick(9), payload })
 }
 
 /// A room with one client in it.
@@ -43,23 +78,37 @@ struct Session {
 impl Session {
     fn new(empty: bool, view_hash: bool) -> Session {
         let settings = Settings { view_hash, build: "1.1".into(), ..Settings::default() };
-        let mut runtime = Runtime::new(Golden { empty }, settings, [7; 32]).unwrap();
-        let mut bytes = Vec::new();
-        ClientMessage::Hello(hello()).encode(&mut bytes);
+        let runtime = Runtime::new(Golden { empty }, settings, [7; 32]).unwrap();
+        let mut session = Session { runtime, now: Duration::ZERO };
+        session.open(0, hello());
+        session
+    }
+
+    fn open(&mut self, at: usize, hello: Hello) {
+        let bytes = encoded(&ClientMessage::Hello(hello));
         let hello = session::admit(&bytes, &Golden::schema()).unwrap();
-        runtime.handle_open(CONN, Duration::ZERO, Join { hello, identity: Identity::guest() });
-        Session { runtime, now: Duration::ZERO }
+        let join = Join { hello, identity: Identity::guest(), token: TOKENS[at] };
+        self.runtime.handle_open(CONNS[at], self.now, join);
+    }
+
+    /// The first connection's client says something.
+    fn say(&mut self, message: &ClientMessage<'_>) {
+        self.runtime.handle_message(CONNS[0], self.now, &encoded(message));
     }
 
     fn play(&mut self, change: impl FnOnce(&mut Room<Golden>)) -> Vec<Vec<u8>> {
         change(self.runtime.parts_mut().1);
         self.now += Duration::from_millis(50);
         self.runtime.tick(self.now);
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<Vec<u8>> {
         let mut sent = Vec::new();
         while let Some(transmit) = self.runtime.poll_transmit() {
             match transmit.outgoing {
                 Outgoing::Message(bytes) => sent.push(bytes.to_vec()),
-                Outgoing::Close { code, reason } => panic!("closed with {code} {reason}"),
+                other => panic!("{other:?}"),
             }
         }
         sent
@@ -80,6 +129,8 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
         named.extend(names.iter().copied().zip(sent));
     };
     keep(&["welcome", "update-enters"], session.play(|_| ()));
+    session.say(&ClientMessage::Event { gap: 1, payload: &hit(300) });
+    session.say(&call(&hit(5)));
     let sent = session.play(|room| {
         let mut unit = units(room);
         unit.set_alive(false);
@@ -88,8 +139,9 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
         unit.set_name("Zo".into()).unwrap();
         unit.update_cards(|cards| cards.clear()).unwrap();
         room.broadcast(&Hit { by: 3 }).unwrap();
+        room.broadcast_transient(&Hit { by: 4 }).unwrap();
     });
-    keep(&["update-whole", "room-event"], sent);
+    keep(&["update-whole", "result", "room-event", "room-transient", "room-ack"], sent);
     let sent = session.play(|room| {
         let mut unit = units(room);
         unit.set_gold(501);
@@ -125,45 +177,71 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
     keep(&["update-leaves"], sent);
     keep(&["update-empty"], session.play(|_| ()));
     keep(&[], session.play(|_| ()));
+    session.now += Duration::from_millis(25);
+    session.say(&ClientMessage::Ping(300));
+    keep(&["pong"], session.sent());
+    session.say(&ClientMessage::Ack(Ack { tick: Tick(6), parts: 0, events: 1 }));
+    let mut sent = comes_back(&mut session);
+    let again = sent.split_off(2);
+    keep(&["welcome-resumed", "update-resumed"], sent);
+    // It took the result, so what follows it comes again.
+    assert_eq!(again, ["room-event", "room-ack"].map(|name| named[name].clone()));
     let hashed = Session::new(true, true).play(|_| ()).pop().unwrap();
     named.insert("update-hashed", hashed);
     named
 }
 
+/// The client drops, the world changes, and it comes back.
+fn comes_back(session: &mut Session) -> Vec<Vec<u8>> {
+    session.runtime.handle_close(CONNS[0], session.now, Closed::Broken);
+    let sent = session.play(|room| {
+        room.state_mut::<Match>().set_round(3);
+        let gone = room.all::<Point>().next().unwrap().0;
+        assert!(room.delete(gone));
+    });
+    assert!(sent.is_empty());
+    session.open(1, hello_resume());
+    session.play(|_| ())
+}
+
 /// Messages of the chapter that are put together from values.
 fn made_of_values() -> BTreeMap<&'static str, Vec<u8>> {
-    let hit = |by| {
-        let mut out = Vec::new();
-        payload::encode(&Hit { by }, 100, &mut out).unwrap();
-        out
-    };
+    let (one, another) = (hit(300), hit(5));
     let client = [
         ("hello", ClientMessage::Hello(hello())),
-        ("client-event", ClientMessage::Event(&hit(300))),
-        ("ack", ClientMessage::Ack(Tick(300))),
+        ("hello-resume", ClientMessage::Hello(hello_resume())),
+        ("client-event", ClientMessage::Event { gap: 1, payload: &one }),
+        ("client-transient", ClientMessage::Transient(&one)),
+        ("call", call(&another)),
+        ("hidden", ClientMessage::Hidden(true)),
+        ("ack", ClientMessage::Ack(Ack { tick: Tick(300), parts: 2, events: 5 })),
+        ("ping", ClientMessage::Ping(300)),
         ("leave", ClientMessage::Leave),
     ];
-    let mut named: BTreeMap<_, _> = client
-        .into_iter()
-        .map(|(name, message)| {
-            let mut out = Vec::new();
-            message.encode(&mut out);
-            assert_eq!(ClientMessage::decode(&out), Ok(message), "{name}");
-            (name, out)
-        })
-        .collect();
+    let mut named: BTreeMap<_, _> = client.iter().map(|(name, message)| (*name, encoded(message))).collect();
     let closing = Closing {
         code: session::code::VERSION,
         visible_hash: 0x0807_0605_0403_0201,
         hash: 0x1817_1615_1413_1211,
         schema: "entity point\n  x u8\n",
     };
-    let mut out = Vec::new();
-    RoomMessage::Closing(closing).encode(&mut out);
-    named.insert("closing", out);
+    let room = [
+        ("closing", RoomMessage::Closing(closing)),
+        ("result-refused", REFUSED),
+        ("failed", RoomMessage::Failed(300)),
+    ];
+    named.extend(room.map(|(name, message)| {
+        let mut out = Vec::new();
+        message.encode(&mut out);
+        (name, out)
+    }));
     named.extend(leaves_in_other_forms());
     named
 }
+
+/// A call that came too late.
+const REFUSED: RoomMessage<'_> =
+    RoomMessage::Result { call: 3, tick: Tick(10), outcome: Outcome::Refused("late") };
 
 /// The content of `update-leaves` compressed, and in two parts.
 fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
@@ -213,27 +291,54 @@ fn the_chapters_schema_is_the_librarys() {
 }
 
 #[test]
-fn messages_read_as_the_chapter_says() {
+fn a_clients_messages_read_as_the_chapter_says() {
     let vectors = chapter::vectors();
     let client = |name| ClientMessage::decode(&vectors[name]).unwrap();
-    let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
     assert_eq!(client("hello"), ClientMessage::Hello(hello()));
-    assert_eq!(client("ack"), ClientMessage::Ack(Tick(300)));
+    assert_eq!(client("hello-resume"), ClientMessage::Hello(hello_resume()));
+    assert_eq!(client("client-event"), ClientMessage::Event { gap: 1, payload: &hit(300) });
+    assert_eq!(client("client-transient"), ClientMessage::Transient(&hit(300)));
+    assert_eq!(client("call"), call(&hit(5)));
+    assert_eq!(client("hidden"), ClientMessage::Hidden(true));
+    assert_eq!(client("ack"), ClientMessage::Ack(Ack { tick: Tick(300), parts: 2, events: 5 }));
+    assert_eq!(client("ping"), ClientMessage::Ping(300));
     assert_eq!(client("leave"), ClientMessage::Leave);
-    let ClientMessage::Event(event) = client("client-event") else { panic!("no event") };
-    assert_eq!(payload::decode(event), Ok(Hit { by: 300 }));
-    let RoomMessage::Event(event) = room("room-event") else { panic!("no event") };
-    assert_eq!(payload::decode(event), Ok(Hit { by: 3 }));
+}
+
+#[test]
+fn a_rooms_messages_read_as_the_chapter_says() {
+    let vectors = chapter::vectors();
+    let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
     let welcome = Welcome {
-        protocol: 1,
+        protocol: 2,
         build: Some("1.1"),
+        session: SessionId(1),
+        epoch: 1,
+        token: TOKENS[0],
         player: PlayerId(1),
+        generation: GENERATION,
+        incarnation: 1,
         tick: Tick(1),
         tick_rate: 20,
         send_every: 1,
         payload_max: 24_576,
+        events_max: 4096,
+        resumed: false,
+        received: 0,
+        sent: 0,
     };
     assert_eq!(room("welcome"), RoomMessage::Welcome(welcome));
+    let again =
+        Welcome { epoch: 2, token: TOKENS[1], tick: Tick(9), resumed: true, received: 2, sent: 1, ..welcome };
+    assert_eq!(room("welcome-resumed"), RoomMessage::Welcome(again));
+    assert_eq!(room("room-event"), RoomMessage::Event(&hit(3)));
+    assert_eq!(room("room-transient"), RoomMessage::Transient(&hit(4)));
+    let accepted = Outcome::Accepted(&[7]);
+    assert_eq!(room("result"), RoomMessage::Result { call: 2, tick: Tick(2), outcome: accepted });
+    assert_eq!(room("result-refused"), REFUSED);
+    assert_eq!(room("failed"), RoomMessage::Failed(300));
+    assert_eq!(room("room-ack"), RoomMessage::Ack(2));
+    assert_eq!(room("pong"), RoomMessage::Pong { clock: 300, time: 7500 });
     let RoomMessage::Closing(closing) = room("closing") else { panic!("no closing") };
     assert_eq!((closing.code, closing.schema), (4006, "entity point\n  x u8\n"));
     assert_eq!((closing.visible_hash, closing.hash), (0x0807_0605_0403_0201, 0x1817_1615_1413_1211));
@@ -241,16 +346,18 @@ fn messages_read_as_the_chapter_says() {
 
 /// A client that applied these vectors.
 fn read(names: &[&str]) -> Replica {
-    let vectors = chapter::vectors();
     let mut replica = Replica::new(&Golden::schema());
     for name in names {
         replica.forget_report();
-        let RoomMessage::Update(part) = RoomMessage::decode(&vectors[name]).unwrap() else {
-            panic!("{name}")
-        };
-        replica.handle_part(part).unwrap_or_else(|error| panic!("{name}: {error}"));
+        apply(&mut replica, name);
     }
     replica
+}
+
+fn apply(replica: &mut Replica, name: &str) -> Option<Applied> {
+    let vectors = chapter::vectors();
+    let RoomMessage::Update(part) = RoomMessage::decode(&vectors[name]).unwrap() else { panic!("{name}") };
+    replica.handle_part(part).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn unit(replica: &Replica) -> &Unit {
@@ -309,6 +416,21 @@ fn leaves_read_the_same_in_every_form() {
     assert_eq!(replica.left::<Unit>().map(Id::get).collect::<Vec<_>>(), [UNIT]);
     let rest = read(&[&STORY[..], &["update-leaves", "update-empty"]].concat());
     assert_eq!((rest.tick(), rest.complete(), rest.len()), (Tick(6), Tick(6), 3));
+}
+
+#[test]
+fn a_client_that_comes_back_keeps_what_it_claims() {
+    let mut replica = read(&[&STORY[..], &["update-leaves", "update-empty"]].concat());
+    let claim = hello_resume().resume.unwrap().claim;
+    assert_eq!(replica.claim(), (claim.complete, claim.ids));
+    replica.rebase();
+    replica.forget_report();
+    let applied = apply(&mut replica, "update-resumed").expect("it is whole");
+    assert_eq!((applied.tick, applied.complete, applied.restored), (Tick(9), Tick(9), Some(2)));
+    assert_eq!(replica.state::<Match>().unwrap().round, 3);
+    assert_eq!(replica.left::<Point>().map(Id::get).collect::<Vec<_>>(), [12]);
+    let points: Vec<_> = replica.all::<Point>().map(|(id, _)| id.get()).collect();
+    assert_eq!((points, replica.entered::<Point>().count()), (vec![14], 0));
 }
 
 #[test]

@@ -77,6 +77,10 @@ impl Game for Golden {
         Schema::new().state::<Match>().entity::<Deck>().entity::<Unit>().entity::<Point>()
     }
 
+    fn calls() -> Calls<Self> {
+        Calls::new().on("heal", |_: &mut Golden, _room, _peer, _by: Hit| Ok::<_, Refused>(7))
+    }
+
     fn on_create(&mut self, room: &mut Room<Self>) {
         if self.empty {
             return;
