@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use room::prelude::*;
 use room::room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
 use room::session::Hello;
-use room::wire::message::ClientMessage;
+use room::session::Token;
+use room::wire::message::{Ack, ClientMessage};
 use room::wire::varint;
 
 /// A small generator, so that every run moves alike.
@@ -258,13 +259,17 @@ impl Client {
 fn join_all<G: Game>(runtime: &mut Runtime<G>, connections: usize) {
     for conn in 0..connections as u64 {
         let hello = Hello { schema_hash: G::schema().hash(), ..Hello::default() };
-        runtime.handle_open(ConnectionId(conn), Duration::ZERO, Join { hello, identity: Identity::guest() });
+        runtime.handle_open(
+            ConnectionId(conn),
+            Duration::ZERO,
+            Join { hello, identity: Identity::guest(), token: Token::default() },
+        );
     }
 }
 
 fn acknowledge_all<G: Game>(runtime: &mut Runtime<G>, connections: usize, tick: Tick) {
     let mut ack = Vec::new();
-    ClientMessage::Ack(tick).encode(&mut ack);
+    ClientMessage::Ack(Ack { tick, ..Ack::default() }).encode(&mut ack);
     for conn in 0..connections as u64 {
         runtime.handle_message(ConnectionId(conn), Duration::ZERO, &ack);
     }

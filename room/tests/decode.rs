@@ -12,9 +12,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use room::wire::deflate::{self, Compressor, Inflater};
-use room::wire::message::{self, ClientMessage, Closing, Hello, RoomMessage, Welcome};
+use room::wire::message::{
+    self, Ack, Call, Claim, ClientMessage, Closing, Hello, Outcome, Resume, RoomMessage, Token, Welcome,
+};
 use room::wire::{DecodeError, Reader, payload, schema_text};
-use room::{PlayerId, Tick, limits};
+use room::{EntityId, PlayerId, SessionId, Tick, limits};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -54,12 +56,22 @@ fn seeds() -> Vec<Vec<u8>> {
         build: Some("1.0-rc_1".into()),
         name: "Zoë".into(),
         auth: moves.clone(),
+        resume: Some(Resume {
+            session: SessionId(5),
+            token: Token([9; 16]),
+            received: 300,
+            claim: Claim { ids: (1..99).filter_map(EntityId::from_wire).collect(), ..Claim::default() },
+        }),
     };
     for message in [
         ClientMessage::Hello(hello),
         ClientMessage::Hello(Hello::default()),
-        ClientMessage::Event(&moves),
-        ClientMessage::Ack(Tick(u64::MAX)),
+        ClientMessage::Event { gap: 1, payload: &moves },
+        ClientMessage::Transient(&moves),
+        ClientMessage::Call(Call { gap: 2, name: "buy", through: None, deadline: Tick(9), payload: &moves }),
+        ClientMessage::Hidden(true),
+        ClientMessage::Ack(Ack { tick: Tick(u64::MAX), parts: 3, events: 70_000 }),
+        ClientMessage::Ping(u64::MAX),
         ClientMessage::Leave,
     ] {
         seeds.push(Vec::new());
@@ -73,11 +85,18 @@ fn seeds() -> Vec<Vec<u8>> {
         tick_rate: 20,
         send_every: 1,
         payload_max: 24_576,
+        ..Welcome::default()
     };
     for message in [
         RoomMessage::Welcome(welcome),
         RoomMessage::Update(&[1, 2, 3]),
         RoomMessage::Event(&moves),
+        RoomMessage::Transient(&moves),
+        RoomMessage::Result { call: 3, tick: Tick(9), outcome: Outcome::Accepted(&moves) },
+        RoomMessage::Result { call: 3, tick: Tick(9), outcome: Outcome::Refused("sold out") },
+        RoomMessage::Failed(300),
+        RoomMessage::Ack(300),
+        RoomMessage::Pong { clock: 1 << 50, time: 1 << 40 },
         RoomMessage::Closing(Closing { code: 4006, visible_hash: 1, hash: 2, schema: SCHEMA }),
     ] {
         seeds.push(Vec::new());
@@ -113,7 +132,7 @@ fn damaged_messages_decode_or_are_refused() {
 #[test]
 fn messages_made_to_hurt_are_refused_almost_unread() {
     for message in [declares_a_million(), ten_thousand_empty_strings()] {
-        let ClientMessage::Event(event) = ClientMessage::decode(&message).unwrap() else {
+        let ClientMessage::Event { payload: event, .. } = ClientMessage::decode(&message).unwrap() else {
             panic!("an event")
         };
         let asked = counting::allocated(|| {
@@ -124,7 +143,7 @@ fn messages_made_to_hurt_are_refused_almost_unread() {
         });
         assert_eq!(asked, 0);
     }
-    assert_eq!(declares_a_million().len(), 1 + 11);
+    assert_eq!(declares_a_million().len(), 2 + 11);
 }
 
 /// Puts bytes through every decoder.
@@ -203,13 +222,13 @@ fn some_moves() -> Vec<Move> {
 
 /// An event of 11 bytes of MessagePack, five of them "a list of a million".
 fn declares_a_million() -> Vec<u8> {
-    vec![0x02, 0xdd, 0x00, 0x0f, 0x42, 0x40, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0]
+    vec![0x02, 1, 0xdd, 0x00, 0x0f, 0x42, 0x40, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0]
 }
 
 fn ten_thousand_empty_strings() -> Vec<u8> {
-    let mut event = vec![0x02, 0xdc];
+    let mut event = vec![0x02, 1, 0xdc];
     event.extend_from_slice(&10_000u16.to_be_bytes());
-    event.resize(4 + 10_000, 0xa0);
+    event.resize(5 + 10_000, 0xa0);
     event
 }
 

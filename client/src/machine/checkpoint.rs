@@ -164,6 +164,11 @@ fn base(unix_ms: u64) -> u64 {
 }
 
 impl Checkpoint {
+    #[cfg(test)]
+    pub(super) fn inbox_len(&self) -> usize {
+        self.inbox.len()
+    }
+
     fn outbox(&self, base: u64) -> Result<Outbox, &'static str> {
         let mut outbox = Outbox::new(base);
         let (mut id, mut number, mut bytes) = (0, 0, 0);

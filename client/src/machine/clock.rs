@@ -59,8 +59,8 @@ impl Clock {
 
     /// The room's time in ticks.
     pub(super) fn room_time(&self, now: Duration) -> Option<f64> {
-        // The quickest answer leaves the least doubt.
-        let best = self.samples.iter().min_by_key(|sample| sample.round_trip);
+        // The quickest answer leaves the least doubt; of some as quick, the newest.
+        let best = self.samples.iter().rev().min_by_key(|sample| sample.round_trip);
         let (at, time) = match best {
             Some(sample) => (sample.sent + sample.round_trip / 2, sample.time),
             None => self.welcome?,

@@ -1,38 +1,194 @@
-use super::*;
+//! Each rule of the machine, with messages made by hand.
 
-fn welcome(protocol: u32, build: Option<&str>) -> Vec<u8> {
+mod codes;
+mod events;
+mod pages;
+mod resume;
+mod stream;
+mod timers;
+
+use std::time::Duration;
+
+use room::prelude::*;
+use room::wire::message::{Ack, ClientMessage, Hello, Outcome, RoomMessage, Token, Welcome};
+use room::wire::update::{self, Part, UpdateHead};
+use room::wire::{PROTOCOL_VERSION, payload, varint};
+use room::{Schema, limits};
+
+use super::*;
+use crate::event::{CallOptions, Message};
+
+#[derive(Entity, Clone, Debug)]
+struct Dot {
+    x: u32,
+}
+
+/// What a machine sent, as the tests look at it.
+#[derive(Clone, Debug, PartialEq)]
+enum Said {
+    Hello(Hello),
+    /// With the gap.
+    Event(u64, String),
+    Call(u64, String, Tick),
+    Transient(String),
+    Hidden(bool),
+    Ack(Ack),
+    Ping(u64),
+    Leave,
+    Close(u16, String),
+    Abort,
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn text(bytes: &[u8]) -> String {
+    payload::decode(bytes).unwrap()
+}
+
+fn packed(value: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    RoomMessage::Welcome(Welcome {
-        protocol,
-        build,
+    payload::encode(value, limits::CLIENT_PAYLOAD, &mut bytes).unwrap();
+    bytes
+}
+
+/// All that a machine says now.
+fn said(machine: &mut Machine) -> Vec<Said> {
+    std::iter::from_fn(|| machine.poll_transmit())
+        .map(|outgoing| match outgoing {
+            Outgoing::Abort => Said::Abort,
+            Outgoing::Close { code, reason } => Said::Close(code, reason),
+            Outgoing::Message(bytes) => match ClientMessage::decode(&bytes).unwrap() {
+                ClientMessage::Hello(hello) => Said::Hello(hello),
+                ClientMessage::Event { gap, payload } => Said::Event(gap, text(payload)),
+                ClientMessage::Call(call) => Said::Call(call.gap, call.name.to_owned(), call.deadline),
+                ClientMessage::Transient(payload) => Said::Transient(text(payload)),
+                ClientMessage::Hidden(hidden) => Said::Hidden(hidden),
+                ClientMessage::Ack(ack) => Said::Ack(ack),
+                ClientMessage::Ping(clock) => Said::Ping(clock),
+                ClientMessage::Leave => Said::Leave,
+            },
+        })
+        .collect()
+}
+
+/// The events and calls among it, with their gaps.
+fn sent(machine: &mut Machine) -> Vec<(u64, String)> {
+    said(machine)
+        .into_iter()
+        .filter_map(|said| match said {
+            Said::Event(gap, text) | Said::Call(gap, text, _) => Some((gap, text)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn bytes(message: RoomMessage<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes
+}
+
+/// A room's message comes.
+fn hear(machine: &mut Machine, now: Duration, message: RoomMessage<'_>) {
+    machine.handle_message(now, bytes(message));
+}
+
+fn event(machine: &mut Machine, now: Duration, text: &str) {
+    hear(machine, now, RoomMessage::Event(&packed(text)));
+}
+
+/// A welcome of the first connection.
+fn first() -> Welcome<'static> {
+    Welcome {
+        protocol: PROTOCOL_VERSION,
+        build: None,
+        session: SessionId(5),
+        epoch: 1,
+        token: Token([1; 16]),
         player: PlayerId(7),
-        tick: Tick(3),
+        generation: 3,
+        incarnation: 1,
+        tick: Tick(100),
         tick_rate: 20,
         send_every: 1,
-        payload_max: 24 * 1024,
-    })
-    .encode(&mut bytes);
-    bytes
+        payload_max: limits::CLIENT_PAYLOAD as u32,
+        events_max: limits::EVENTS as u32,
+        resumed: false,
+        received: 0,
+        sent: 0,
+    }
 }
 
-fn event(value: &str) -> Vec<u8> {
-    let mut bytes = vec![message::tag::ROOM_EVENT];
-    payload::encode(value, 1000, &mut bytes).unwrap();
-    bytes
+/// A welcome that continues.
+fn again() -> Welcome<'static> {
+    Welcome { epoch: 2, token: Token([2; 16]), resumed: true, ..first() }
 }
 
-fn machine(build: Option<&str>) -> Machine {
-    let options = Options { name: "Ada".to_owned(), build: build.map(str::to_owned), auth: vec![0xc0] };
-    let mut machine = Machine::new(Schema::new(), options);
-    machine.handle_open(Duration::ZERO);
-    machine
+fn schema() -> Schema {
+    Schema::new().entity::<Dot>()
 }
 
+fn options() -> Options {
+    Options { name: "Ada".into(), room: "ws://here/rooms/a".into(), ..Options::default() }
+}
+
+fn machine() -> Machine {
+    Machine::new(schema(), options(), 1)
+}
+
+/// Opens the socket that is due; returns the hello.
+fn open(machine: &mut Machine, now: Duration) -> Hello {
+    assert!(machine.poll_dial(now), "no dial is due: {machine:?}");
+    machine.handle_open(now, vec![0xc0]);
+    match said(machine).as_slice() {
+        [Said::Hello(hello)] => hello.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Opens the socket and is let in.
+fn join(machine: &mut Machine, now: Duration, welcome: Welcome<'_>) -> Hello {
+    let hello = open(machine, now);
+    hear(machine, now, RoomMessage::Welcome(welcome));
+    assert!(machine.is_joined(), "{:?}", machine.status());
+    hello
+}
+
+/// Joined at 0, with everything said and heard.
 fn joined() -> Machine {
-    let mut machine = machine(None);
-    machine.handle_message(Duration::ZERO, welcome(PROTOCOL_VERSION, None));
-    while machine.poll_transmit().is_some() {}
+    joined_with(options())
+}
+
+fn joined_with(options: Options) -> Machine {
+    let mut machine = Machine::new(schema(), options, 1);
+    join(&mut machine, ms(0), first());
+    machine.update(ms(0));
+    said(&mut machine);
     machine
+}
+
+/// When the next dial is due; it is made.
+fn next_dial(machine: &mut Machine, mut now: Duration) -> Duration {
+    for _ in 0..100_000 {
+        if machine.poll_dial(now) {
+            return now;
+        }
+        now += ms(1);
+    }
+    panic!("no dial: {machine:?}");
+}
+
+/// Breaks the link and comes back at once.
+fn resume(machine: &mut Machine, now: Duration, welcome: Welcome<'_>) -> Hello {
+    machine.handle_close(now, None, "the link broke");
+    machine.handle_online(now);
+    join(machine, now, welcome)
 }
 
 fn closed(machine: &Machine) -> (Option<u16>, &str) {
@@ -42,128 +198,64 @@ fn closed(machine: &Machine) -> (Option<u16>, &str) {
     }
 }
 
-#[test]
-fn it_says_hello_and_is_seated_by_the_welcome() {
-    let mut machine = machine(Some("1.0"));
-    let Some(Outgoing::Message(hello)) = machine.poll_transmit() else { panic!("no hello") };
-    let ClientMessage::Hello(hello) = ClientMessage::decode(&hello).unwrap() else { panic!("no hello") };
-    assert_eq!((hello.protocol, hello.name.as_str(), hello.auth), (PROTOCOL_VERSION, "Ada", vec![0xc0]));
-    assert_eq!(machine.send("early"), Err(SendError::NotJoined));
-    machine.handle_message(Duration::ZERO, welcome(PROTOCOL_VERSION, Some("1.0")));
-    assert!(machine.is_joined());
-    assert_eq!((machine.player(), machine.tick_rate()), (Some(PlayerId(7)), 20));
-    assert_eq!(machine.events().count(), 0);
-}
-
-#[test]
-fn another_build_is_told_and_play_goes_on() {
-    let mut machine = machine(Some("1.0"));
-    machine.handle_message(Duration::ZERO, welcome(PROTOCOL_VERSION, Some("1.1")));
-    let told = Event::BuildMismatch { room: "1.1".to_owned(), client: "1.0".to_owned() };
-    assert_eq!(machine.events().collect::<Vec<_>>(), [told]);
-    assert!(machine.is_joined());
-}
-
-#[test]
-fn a_welcome_of_another_protocol_is_refused_with_both_versions() {
-    let mut machine = machine(None);
-    machine.poll_transmit();
-    let mut strange = welcome(PROTOCOL_VERSION + 1, None);
-    strange.truncate(2);
-    machine.handle_message(Duration::ZERO, strange);
-    let reason =
-        format!(r#"{{"room":"protocol {}","client":"protocol {PROTOCOL_VERSION}"}}"#, PROTOCOL_VERSION + 1);
-    assert_eq!(closed(&machine), (Some(4006), reason.as_str()));
-    assert_eq!(machine.poll_transmit(), Some(Outgoing::Close { code: 4006, reason }));
-}
-
-#[test]
-fn events_keep_their_order_and_wait_for_the_update() {
-    let mut machine = joined();
-    machine.handle_message(Duration::ZERO, event("one"));
-    machine.handle_message(Duration::ZERO, event("two"));
-    assert_eq!(machine.events().count(), 0);
-    machine.update(Duration::ZERO);
-    let texts: Vec<String> = machine
+/// The events that came, as texts.
+fn texts(machine: &mut Machine) -> Vec<String> {
+    machine
         .events()
         .map(|event| match event {
             Event::Message(message) => message.decode().unwrap(),
-            other => panic!("{other:?}"),
+            Event::Transient(message) => format!("~{}", message.decode::<String>().unwrap()),
+            other => format!("{other:?}"),
         })
-        .collect();
-    assert_eq!(texts, ["one", "two"]);
+        .collect()
 }
 
-#[test]
-fn what_came_before_a_close_is_still_applied() {
-    let mut machine = joined();
-    machine.handle_message(Duration::ZERO, event("last words"));
-    machine.handle_close(Duration::ZERO, Some(4013), "rude");
-    machine.handle_message(Duration::ZERO, event("never"));
-    machine.update(Duration::ZERO);
-    assert_eq!(machine.events().count(), 1);
-    assert_eq!(closed(&machine), (Some(4013), "rude"));
+fn id(id: u64) -> EntityId {
+    EntityId::from_wire(id).unwrap()
 }
 
-#[test]
-fn nonsense_closes_with_4000_and_names_the_error() {
-    for nonsense in [vec![], vec![0x42], welcome(PROTOCOL_VERSION, None)] {
-        let mut machine = joined();
-        machine.handle_message(Duration::ZERO, nonsense);
-        machine.handle_message(Duration::ZERO, event("after"));
-        machine.update(Duration::ZERO);
-        let (code, reason) = closed(&machine);
-        assert_eq!(code, Some(4000));
-        assert!(reason.starts_with("the room sent a bad message: "), "{reason}");
-        assert_eq!(machine.events().count(), 0);
-        assert!(matches!(machine.poll_transmit(), Some(Outgoing::Close { code: 4000, .. })));
+fn dot(at: u64) -> Id<Dot> {
+    Id::assume(id(at))
+}
+
+/// An update in one part.
+struct Update {
+    tick: u64,
+    complete: u64,
+    content: Vec<u8>,
+}
+
+fn update(tick: u64) -> Update {
+    Update { tick, complete: tick, content: Vec::new() }
+}
+
+impl Update {
+    fn complete(mut self, tick: u64) -> Update {
+        self.complete = tick;
+        self
     }
-}
 
-#[test]
-fn acknowledgements_are_paced_and_the_newest_counts() {
-    let mut acks = Acks::default();
-    let ms = Duration::from_millis;
-    assert_eq!(acks.due(ms(0)), None);
-    acks.newest = Some(Tick(1));
-    assert_eq!(acks.due(ms(1)), Some(Tick(1)));
-    acks.newest = Some(Tick(2));
-    assert_eq!(acks.due(ms(50)), None);
-    acks.newest = Some(Tick(3));
-    assert_eq!(acks.due(ms(51)), Some(Tick(3)));
-    assert_eq!(acks.due(ms(500)), None);
-}
-
-#[test]
-fn a_socket_that_takes_nothing_makes_send_refuse() {
-    let mut machine = joined();
-    let big = "x".repeat(20 * 1024);
-    let sent = (0..).take_while(|_| machine.send(&big).is_ok()).count();
-    assert_eq!(sent, 51);
-    assert_eq!(machine.send(&big), Err(SendError::Full));
-    machine.poll_transmit();
-    assert_eq!(machine.send(&big), Ok(()));
-    assert!(matches!(machine.send(&"x".repeat(25 * 1024)), Err(SendError::Payload(_))));
-}
-
-#[test]
-fn a_game_that_never_updates_is_closed_before_memory_runs_out() {
-    let mut machine = joined();
-    let message = vec![message::tag::ROOM_EVENT; 60 * 1024];
-    while machine.is_joined() {
-        machine.handle_message(Duration::ZERO, message.as_slice());
+    fn enter(mut self, at: u64, x: u32) -> Update {
+        update::put_enter_head(0, id(at), &mut self.content);
+        self.content.extend(x.to_le_bytes());
+        self
     }
-    assert!(machine.stats().bytes_received <= (limits::CLIENT_WAITING + message.len()) as u64 + 100);
-}
 
-#[test]
-fn events_that_nobody_reads_do_not_pile_up() {
-    let mut machine = joined();
-    for n in 0..limits::CLIENT_EVENTS + 3 {
-        machine.handle_message(Duration::ZERO, event(&n.to_string()));
+    fn leave(mut self, at: u64) -> Update {
+        self.content.push(update::LEAVES);
+        varint::put(&mut self.content, at);
+        self.content.push(0);
+        self
     }
-    machine.update(Duration::ZERO);
-    assert_eq!(machine.stats().events_dropped, 3);
-    let Some(Event::Message(first)) = machine.events().next() else { panic!("no event") };
-    assert_eq!(first.decode::<String>().unwrap(), "3");
+
+    fn part(&self, first: bool, last: bool) -> Vec<u8> {
+        let head = UpdateHead { tick: Tick(self.tick), complete: Tick(self.complete), hash: None };
+        let mut bytes = Vec::new();
+        Part { head: first.then_some(head), last, deflated: None, plain: &self.content }.encode(&mut bytes);
+        bytes
+    }
+
+    fn to(&self, machine: &mut Machine, now: Duration) {
+        machine.handle_message(now, self.part(true, true));
+    }
 }
