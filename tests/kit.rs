@@ -86,7 +86,7 @@ fn a_hold_runs_out_and_calls_have_results() {
     room.edit(|_, room| {
         room.private_mut::<Hand>(ada.player())
             .expect("it is there")
-            .set_note("the ace of spades")
+            .set_note("the ace of spades".to_owned())
             .expect("it fits");
     });
     room.close_link(&ada);
