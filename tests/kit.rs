@@ -90,7 +90,7 @@ fn a_hold_runs_out_and_calls_have_results() {
             .expect("it fits");
     });
     room.close_link(&ada);
-    room.advance(21);
+    room.advance(22);
     assert_eq!(room.game().heard, ["Closed", "Dropped"]);
     room.resume(&ada);
     assert_eq!(ada.status(), Status::Lost);
