@@ -25,7 +25,7 @@ use room::runtime::Identity;
 use room::server::{Denied, Server, StartError};
 use room::wire::PROTOCOL_VERSION;
 use room::wire::message::{ClientMessage, RoomMessage};
-use room_client::{ConnectError, Event, Status, connect};
+use room_client::{Client, ConnectError, Event, Status, connect};
 use tokio::time::sleep;
 
 /// Opens two sockets, one that has not said hello and one that has joined, makes the mistake on both, and expects
@@ -294,12 +294,10 @@ async fn who_is_not_allowed_is_4003_for_good_or_for_now() {
         if let Some(auth) = auth {
             attempt = attempt.auth(auth);
         }
-        match attempt.await {
-            Err(ConnectError::Refused { code: got, reason: why, .. }) => {
-                assert_eq!((got, why.as_str()), (code, reason))
-            }
-            other => panic!("{auth:?}: {other:?}"),
-        }
+        let mut client = attempt.start().expect("it dials");
+        assert_eq!(dropped_with(&mut client, code).await, reason);
+        let again = matches!(auth, Some("later" | "panic"));
+        assert_eq!(client.status().is_closed(), !again, "{auth:?}: {:?}", client.status());
     }
     assert_eq!(beside.server.rooms(), [ROOM], "who is not let in creates no room");
     beside.unchanged().await;
@@ -381,14 +379,24 @@ async fn a_server_that_goes_away_says_1001_to_all() {
         drop(joined);
     });
     assert!(began.elapsed() < Duration::from_secs(10));
+    dropped_with(&mut client, 1001).await;
+    assert_eq!(client.status(), &Status::Reconnecting);
+    let late = connect(url, Stage::schema()).give_up(Duration::from_millis(500));
+    assert!(matches!(late.await, Err(ConnectError::Dial { .. })));
+}
+
+/// Waits until a client's connection has ended with a code; returns the reason.
+async fn dropped_with(client: &mut Client, code: u16) -> String {
     let deadline = Instant::now() + PATIENCE;
-    while !client.status().is_closed() {
-        assert!(Instant::now() < deadline);
+    loop {
         client.update(Instant::now());
+        if let Some(drop) = client.last_drop() {
+            assert_eq!(drop.code, Some(code), "{drop:?}");
+            return drop.reason.clone();
+        }
+        assert!(Instant::now() < deadline, "{:?}", client.status());
         sleep(Duration::from_millis(10)).await;
     }
-    assert!(matches!(client.status(), Status::Closed { code: Some(1001), .. }), "{:?}", client.status());
-    assert!(matches!(connect(url, Stage::schema()).await, Err(ConnectError::Dial { .. })));
 }
 
 #[tokio::test]

@@ -22,6 +22,8 @@ pub mod machine;
 #[cfg(feature = "native")]
 mod net;
 pub mod replica;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use event::{
     CallId, CallOptions, ClientStats, Event, EventId, LastDrop, Message, SendError, Status, Undelivered,

@@ -52,6 +52,8 @@ pub struct Player {
     number: u64,
     life: Life,
     was_joined: bool,
+    /// Whether she saw the whole forest when the last connection ended.
+    saw_all: bool,
     /// Bytes that had gone when the last connection ended.
     before: u64,
 }
@@ -65,7 +67,7 @@ impl Player {
             .start()?;
         let life = Life { number: number << 32, ..Life::default() };
         let tale = Tale::default();
-        Ok(Player { client, tale, number, life, was_joined: false, before: 0 })
+        Ok(Player { client, tale, number, life, was_joined: false, saw_all: false, before: 0 })
     }
 
     /// Plays until told to stop, and then listens until everything has come, or `patience` has run out.
@@ -101,15 +103,20 @@ impl Player {
         stats.bytes_received + stats.bytes_sent
     }
 
+    fn sees_all(&self) -> bool {
+        self.client.all::<Tree>().count() == TREES as usize
+    }
+
     fn look(&mut self) {
         self.client.update(Instant::now());
         let joined = self.client.status() == &Status::Joined;
         if self.was_joined && !joined {
             self.tale.drops += 1;
             self.before = self.bytes();
+            self.saw_all = self.sees_all();
         }
         self.was_joined = joined;
-        if self.tale.join_bytes.is_none() && joined && self.client.all::<Tree>().count() == TREES as usize {
+        if self.tale.join_bytes.is_none() && joined && self.sees_all() {
             // Of a first way in that was not broken off.
             self.tale.join_bytes = Some(if self.tale.drops == 0 { self.bytes() } else { 0 });
         }
@@ -130,7 +137,10 @@ impl Player {
                 Event::Resumed { .. } => {
                     self.tale.resumes += 1;
                     let bytes = self.bytes() - self.before;
-                    self.tale.resume_bytes.push(bytes);
+                    // Of one who was not through the first way in, the rest of it would count, too.
+                    if std::mem::take(&mut self.saw_all) {
+                        self.tale.resume_bytes.push(bytes);
+                    }
                 }
                 Event::SessionLost { undelivered } => {
                     let calls = undelivered.iter().filter(|it| it.call.is_some()).count() as u64;
