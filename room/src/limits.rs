@@ -185,10 +185,15 @@ pub const CONNECT_SECONDS: u64 = 30;
 pub const GIVE_UP_SECONDS: u64 = 60;
 /// Seconds between two pings of a client.
 pub const CLIENT_PING_SECONDS: u64 = 1;
-/// Milliseconds from one try to connect to the next; the last for all further ones. Each is up to half shorter.
-pub const GAPS_MS: [u64; 6] = [250, 500, 1000, 2000, 4000, 8000];
-/// Milliseconds between which the first gap is drawn after a server said that it goes away, is busy or failed.
-pub const GAP_AWAY_MS: [u64; 2] = [300, 3000];
+/// Milliseconds from a client's first try to connect to the next. Each gap is twice the one before, up to half
+/// shorter at random.
+pub const GAP_MS: u64 = 250;
+/// The longest gap, in milliseconds.
+pub const GAP_MOST_MS: u64 = 8000;
+/// The shortest first gap, in milliseconds, after a server said that it goes away, is busy or failed.
+pub const GAP_AWAY_LEAST_MS: u64 = 300;
+/// The longest first gap then, in milliseconds.
+pub const GAP_AWAY_MOST_MS: u64 = 3000;
 /// Milliseconds that a connection may say nothing when the page comes back to the foreground.
 pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.

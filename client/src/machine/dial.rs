@@ -65,11 +65,12 @@ impl Dial {
 
     /// The next gap.
     pub(super) fn gap(&mut self, then: Then) -> Duration {
-        let whole = limits::GAPS_MS[self.tries.min(limits::GAPS_MS.len() - 1)];
+        // The shift is small enough to stay in range whatever the number of tries.
+        let whole = (limits::GAP_MS << self.tries.min(16)).min(limits::GAP_MOST_MS);
         self.tries += 1;
         let mut micros = self.draw(whole * 500, whole * 1000);
         if then == Then::ReconnectApart {
-            let [least, most] = limits::GAP_AWAY_MS;
+            let (least, most) = (limits::GAP_AWAY_LEAST_MS, limits::GAP_AWAY_MOST_MS);
             micros = micros.max(self.draw(least * 1000, most * 1000));
         }
         Duration::from_micros(micros)

@@ -277,6 +277,9 @@ impl Client {
     fn receive(&mut self, now: Instant) {
         let since = |at: Instant| at.saturating_duration_since(self.origin);
         if let Some(link) = &self.link {
+            if link.heard() {
+                self.machine.handle_bytes(since(now));
+            }
             let (messages, closed) = link.take();
             for (at, message) in messages {
                 self.machine.handle_message(since(at), message);

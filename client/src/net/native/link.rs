@@ -1,13 +1,16 @@
 //! The background tasks of a socket, and the queues between them and the game loop.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fastwebsockets::{Frame, OpCode, Payload, Role, WebSocketError, WebSocketRead, WebSocketWrite};
 use room::limits;
 use room::session::code;
-use tokio::io::{AsyncRead, AsyncWrite, BufWriter};
+use tokio::io::{AsyncRead, AsyncWrite, BufWriter, ReadBuf};
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -27,6 +30,8 @@ struct Shared {
     incoming: Mutex<Incoming>,
     // For whoever awaits a message.
     arrived: Arc<Notify>,
+    // Bytes came since the game loop asked last, of whole messages or not.
+    heard: AtomicBool,
     outgoing: Mutex<Queue>,
     // For the write task.
     filled: Notify,
@@ -59,18 +64,20 @@ const AHEAD: usize = 64 * 1024;
 impl Link {
     /// Starts the tasks on the current runtime; they tell through `arrived` that something has come.
     pub(super) fn new((read, write): Socket, arrived: Arc<Notify>) -> Link {
+        let shared = Arc::new(Shared {
+            incoming: Mutex::default(),
+            arrived,
+            heard: AtomicBool::new(false),
+            outgoing: Mutex::default(),
+            filled: Notify::new(),
+        });
+        let read = Heard { read, shared: shared.clone() };
         let (mut read, write) =
             fastwebsockets::after_handshake_split(read, BufWriter::new(write), Role::Client);
         // The library refuses a length equal to its maximum.
         read.set_max_message_size(limits::ROOM_MESSAGE + 1);
         read.set_auto_close(false);
         read.set_auto_pong(false);
-        let shared = Arc::new(Shared {
-            incoming: Mutex::default(),
-            arrived,
-            outgoing: Mutex::default(),
-            filled: Notify::new(),
-        });
         let reader = tokio::spawn(receive(shared.clone(), read));
         let read_task = reader.abort_handle();
         let writer = tokio::spawn(transmit(shared.clone(), write, reader));
@@ -82,6 +89,11 @@ impl Link {
         let mut incoming = lock(&self.shared.incoming);
         incoming.bytes = 0;
         (std::mem::take(&mut incoming.messages), incoming.closed.clone())
+    }
+
+    /// Whether bytes have come since the last time, of whole messages or not.
+    pub(super) fn heard(&self) -> bool {
+        self.shared.heard.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the socket's task wants more.
@@ -103,6 +115,27 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.shared.send(Send::Close(code::GOING_AWAY, String::new()));
+    }
+}
+
+/// Notes that bytes came: a large message on a slow link is not silence.
+struct Heard<R> {
+    read: R,
+    shared: Arc<Shared>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.read).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.shared.heard.store(true, Ordering::Relaxed);
+        }
+        read
     }
 }
 
