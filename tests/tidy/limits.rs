@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(crate) const INTERNAL: &[&str] =
     &["SOCKET_BUFFER", "SOCKET_UNSENT", "HANDED_OVER", "ROOM_QUEUE", "CLOSE_DISCARD"];
 
-/// The public constants with their values. Others count where they are used; lists are left out.
+/// The public constants with their values. Others count where they are used.
 pub(crate) fn constants(code: &str) -> BTreeMap<String, u64> {
     let mut public = BTreeMap::new();
     let mut expressions = BTreeMap::new();
@@ -15,7 +15,7 @@ pub(crate) fn constants(code: &str) -> BTreeMap<String, u64> {
         let Some(name) = head.split_once("const ").and_then(|(_, name)| name.split(':').next()) else {
             continue;
         };
-        if name != "_" && !value.starts_with('[') {
+        if name != "_" {
             expressions.insert(name.to_owned(), value.to_owned());
             if head.starts_with("pub ") {
                 public.insert(name.to_owned(), 0);
