@@ -28,6 +28,8 @@ mod rng;
 mod rogue;
 #[path = "sim/run.rs"]
 mod run;
+#[path = "sim/said.rs"]
+mod said;
 #[path = "sim/weather.rs"]
 mod weather;
 

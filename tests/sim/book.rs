@@ -81,7 +81,11 @@ pub(crate) struct Book {
 impl Book {
     /// A session begins; `before` are the words of both kinds that it has no part in.
     pub(crate) fn new(welcome: &Welcome<'_>, conn: u64, account: Option<String>, before: (u64, u64)) -> Book {
-        assert_eq!((welcome.epoch, welcome.sent, welcome.received), (1, 0, 0), "a session begins at the beginning");
+        assert_eq!(
+            (welcome.epoch, welcome.sent, welcome.received),
+            (1, 0, 0),
+            "a session begins at the beginning"
+        );
         assert!(!welcome.resumed, "nothing was there to be resumed");
         Book {
             player: welcome.player,
@@ -120,7 +124,10 @@ impl Book {
         let last = self.said.len() as u64;
         assert!(welcome.sent <= last, "the room skips {} of {last}", welcome.sent);
         if presented.is_none() {
-            assert_eq!(welcome.sent, self.acknowledged, "who holds nothing gets all that was not acknowledged");
+            assert_eq!(
+                welcome.sent, self.acknowledged,
+                "who holds nothing gets all that was not acknowledged"
+            );
             self.displaced.extend(self.presented.take());
             self.displaced.push_back(self.fresh);
             while self.displaced.len() > limits::DISPLACED {

@@ -101,7 +101,10 @@ impl Sim {
         assert_eq!(own, page.said, "the room handled what page {id} said in life {}", page.life);
         for ((older, life), said) in &page.reading.owed {
             let handled = handled(*older, *life);
-            assert!(handled >= *said, "{handled} of {said} events of page {older}, which page {id} continues");
+            assert!(
+                handled >= *said,
+                "{handled} of {said} events of page {older}, which page {id} continues"
+            );
         }
         let waits: Vec<_> = page.reading.calls.iter().filter(|(_, ask)| ask.mark.page == id).collect();
         assert!(waits.is_empty(), "page {id} still waits for the results of {waits:?}");
@@ -122,7 +125,10 @@ impl Sim {
         assert_eq!(replica.complete(), replica.tick(), "nothing is held back from page {id}");
         let same = |ours: Option<StoredRecord>, theirs: StoredRecord| ours == Some(theirs);
         let board = replica.state::<Board>();
-        assert!(same(board.map(StoredRecord::of), StoredRecord::of(room.state::<Board>())), "page {id}: {board:?}");
+        assert!(
+            same(board.map(StoredRecord::of), StoredRecord::of(room.state::<Board>())),
+            "page {id}: {board:?}"
+        );
         let purse = replica.private::<Purse>();
         let theirs = room.private::<Purse>(player).expect("a player has private state");
         assert!(same(purse.map(StoredRecord::of), StoredRecord::of(theirs)), "page {id}: {purse:?}");
@@ -138,7 +144,8 @@ impl Sim {
             let must = own || (far <= self.plan.range && self.plan.limit.is_none());
             let may = own || far <= self.plan.release;
             let there = held.get(entity);
-            let sent = room::EntityId::from_wire(*entity).is_some_and(|it| room.was_sent(ConnectionId(number), it));
+            let sent =
+                room::EntityId::from_wire(*entity).is_some_and(|it| room.was_sent(ConnectionId(number), it));
             assert!(
                 (there.is_some() || !must) && (there.is_none() || may) && there.is_some() == sent,
                 "page {id} at {around:?}: {entity} at {:?} is {far} away; held {}, sent {sent}",

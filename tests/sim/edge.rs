@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use room::runtime::{Closed, Identity, Join, Outgoing};
+use room::runtime::{Closed, Identity, Join};
 use room::session::{self, Resume, Token, code};
-use room::wire::message::{ClientMessage, RoomMessage};
-use room::{ConnectionId, Game, SessionId, limits};
+use room::wire::message::ClientMessage;
+use room::{ConnectionId, Game, limits};
 
-use super::book::{Book, Flow, Life};
-use super::game::{MARK, News, World};
+use super::book::{Flow, Life};
+use super::game::{MARK, World};
 use super::net::{FAST, Item, Pipe};
 use super::rogue::Rogue;
 use super::run::Sim;
@@ -16,7 +16,7 @@ use super::run::Sim;
 /// Whose end the other one is.
 #[derive(Debug)]
 pub(crate) enum Owner {
-    Page(u32),
+    Page,
     Rogue(Box<Rogue>),
 }
 
@@ -25,7 +25,11 @@ pub(crate) enum Owner {
 pub(crate) enum Stage {
     Hello,
     /// Authentication runs.
-    Auth { until: u64, hello: Box<session::Hello>, account: Option<String> },
+    Auth {
+        until: u64,
+        hello: Box<session::Hello>,
+        account: Option<String>,
+    },
     In,
     Over,
 }
@@ -49,16 +53,10 @@ pub(crate) struct Socket {
     heard: u64,
     pub(crate) account: Option<String>,
     /// The token with which it came.
-    presented: Option<Token>,
+    pub(crate) presented: Option<Token>,
     /// The one that it is given.
-    fresh: Token,
+    pub(crate) fresh: Token,
     pub(crate) flow: Flow,
-}
-
-enum Sent {
-    Message(Vec<u8>),
-    Close(u16, String),
-    Abort,
 }
 
 impl Sim {
@@ -102,7 +100,10 @@ impl Sim {
         socket.cut = true;
         socket.client_learns = client.map(|after| now + after);
         socket.server_learns = server.map(|after| now + after);
-        self.trace(|| format!("socket {id} is cut; the client learns {client:?}, the server {server:?}"));
+        let whose = &self.sockets[&id].owner;
+        self.trace(|| {
+            format!("socket {id} of {whose:?} is cut; the client learns {client:?}, the server {server:?}")
+        });
     }
 
     /// As [`cut`](Self::cut), by chance at once or by silence.
@@ -199,10 +200,10 @@ impl Sim {
                     if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
                         book.confirm(ack.events);
                     }
-                } else if let Ok(ClientMessage::Hidden(true)) = ClientMessage::decode(bytes) {
-                    if let Some(book) = self.book_of(id) {
-                        book.hidden = true;
-                    }
+                } else if let Ok(ClientMessage::Hidden(true)) = ClientMessage::decode(bytes)
+                    && let Some(book) = self.book_of(id)
+                {
+                    book.hidden = true;
                 }
                 self.runtime.handle_message(ConnectionId(id), now, bytes);
                 self.drain();
@@ -217,12 +218,17 @@ impl Sim {
             Ok(hello) => hello,
             Err(refusal) => return self.refuse(id, refusal.code, refusal.reason),
         };
-        let account = (!hello.auth.is_empty()).then(|| String::from_utf8_lossy(&hello.auth[1..]).into_owned());
+        let account =
+            (!hello.auth.is_empty()).then(|| String::from_utf8_lossy(&hello.auth[1..]).into_owned());
         if let Some(resume) = &hello.resume {
             let expected = self.expected(resume);
             let said = self.runtime.check_resume(resume).map(|_| ()).map_err(|refusal| refusal.code);
             self.trace(|| format!("socket {id} would resume session {}: {said:?}", resume.session));
-            assert!(expected.contains(&said), "a resume of session {} got {said:?} and not {expected:?}", resume.session);
+            assert!(
+                expected.contains(&said),
+                "a resume of session {} got {said:?} and not {expected:?}",
+                resume.session
+            );
             if let Err(code) = said {
                 return self.refuse(id, code, String::from("no"));
             }
@@ -234,7 +240,7 @@ impl Sim {
     }
 
     /// What a resume may get: nothing, or a close code.
-    fn expected(&self, resume: &Resume) -> Vec<Result<(), u16>> {
+    pub(crate) fn expected(&self, resume: &Resume) -> Vec<Result<(), u16>> {
         let Some(book) = self.books.get(&resume.session) else { return vec![Err(code::NO_SESSION)] };
         let token = match () {
             () if book.is_good(&resume.token) => Ok(()),
@@ -254,7 +260,7 @@ impl Sim {
         self.close_frame(id, code, reason);
     }
 
-    fn close_frame(&mut self, id: u64, code: u16, reason: String) {
+    pub(crate) fn close_frame(&mut self, id: u64, code: u16, reason: String) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         socket.stage = Stage::Over;
         if socket.cut {
@@ -271,7 +277,9 @@ impl Sim {
     fn open(&mut self, id: u64) {
         let now = self.clock();
         let socket = self.sockets.get_mut(&id).expect("it waits for its answer");
-        let Stage::Auth { hello, account, .. } = std::mem::replace(&mut socket.stage, Stage::In) else { return };
+        let Stage::Auth { hello, account, .. } = std::mem::replace(&mut socket.stage, Stage::In) else {
+            return;
+        };
         socket.presented = hello.resume.as_ref().map(|resume| resume.token);
         let identity = account.map_or_else(Identity::guest, Identity::account);
         let join = Join { hello: *hello, identity, token: socket.fresh };
@@ -303,168 +311,16 @@ impl Sim {
                 book.end();
             }
         }
+        for book in self.books.values() {
+            if let Some(conn) = book.conn {
+                let bytes = self.runtime.room().unacknowledged_bytes(ConnectionId(conn));
+                let most = self.plan.settings.window.max(limits::WINDOW_LEAST) + 2 * limits::PART;
+                assert!(bytes <= most, "{bytes} bytes of updates are kept for connection {conn}");
+            }
+        }
         let living = self.books.values().filter(|book| !book.dead).count();
         let sessions = self.runtime.room().sessions();
         assert!(sessions <= living, "{sessions} sessions have seats, {living} live");
-    }
-
-    /// Takes all that the runtime has to say.
-    pub(crate) fn drain(&mut self) {
-        let mut sent = Vec::new();
-        while let Some(transmit) = self.runtime.poll_transmit() {
-            let what = match transmit.outgoing {
-                Outgoing::Message(bytes) => Sent::Message(bytes.to_vec()),
-                Outgoing::Close { code, reason } => Sent::Close(code, reason.to_owned()),
-                Outgoing::Abort => Sent::Abort,
-            };
-            sent.push((transmit.conn.0, what));
-        }
-        while let Some(log) = self.runtime.poll_log() {
-            self.trace(|| format!("log: {log}"));
-        }
-        let news = std::mem::take(&mut self.runtime.parts_mut().0.news);
-        for news in news {
-            self.hear_news(news);
-        }
-        for (id, sent) in sent {
-            match sent {
-                Sent::Message(bytes) => self.sent(id, bytes),
-                Sent::Close(code, reason) => self.closed(id, code, reason),
-                Sent::Abort => self.aborted(id),
-            }
-        }
-    }
-
-    fn hear_news(&mut self, news: News) {
-        self.trace(|| format!("{news:?}"));
-        let tick = self.runtime.now().0;
-        match news {
-            News::Joined { conn, own, all } => {
-                self.joined.insert(conn.0, (own, all));
-            }
-            News::Dropped { session, how } => {
-                let book = self.books.get_mut(&session).expect("a session is held that was welcomed");
-                book.dropped(tick, how, &self.plan.settings);
-            }
-            News::Resumed { .. } => {}
-            News::Left { player } => {
-                let theirs = self.books.values_mut().filter(|book| book.player == player);
-                theirs.for_each(Book::end);
-            }
-            News::Acted { conn, mark } => self.news_of(conn).act(mark),
-            News::Flicked { conn, mark } => self.news_of(conn).flick(mark),
-            News::Asked { conn, ask } => self.news_of(conn).ask(ask),
-        }
-    }
-
-    fn news_of(&mut self, conn: ConnectionId) -> &mut Book {
-        let known = self.sockets.get(&conn.0).and_then(|socket| socket.flow.session);
-        let seated = || self.runtime.room().connection(conn).map(room::Connection::session);
-        let session = known.or_else(|| self.conns.get(&conn.0).copied()).or_else(seated);
-        self.books.get_mut(&session.expect("who speaks has a session")).expect("and it was welcomed")
-    }
-
-    /// The session of a socket.
-    pub(crate) fn book_of(&mut self, id: u64) -> Option<&mut Book> {
-        self.books.get_mut(self.conns.get(&id)?)
-    }
-
-    /// The room sent a message.
-    fn sent(&mut self, id: u64, bytes: Vec<u8>) {
-        self.hash.add(id, &bytes);
-        let message = RoomMessage::decode(&bytes).expect("the room's messages decode");
-        let tick = self.runtime.now();
-        if let RoomMessage::Welcome(welcome) = &message {
-            self.welcome(id, welcome);
-        }
-        let Some(session) = self.conns.get(&id).copied() else { panic!("{message:?} came before a welcome") };
-        let (Some(socket), Some(book)) = (self.sockets.get_mut(&id), self.books.get_mut(&session)) else {
-            return;
-        };
-        no_secret_but(&[book.player.0], &bytes);
-        match &message {
-            RoomMessage::Update(part) => {
-                socket.flow.part(part, bytes.len(), self.plan.settings.window);
-                if let Owner::Rogue(rogue) = &mut socket.owner {
-                    rogue.part(part, book.player);
-                }
-            }
-            RoomMessage::Event(_) | RoomMessage::Result { .. } | RoomMessage::Failed(_) => {
-                let number = socket.flow.event(bytes.len(), tick);
-                book.say(number, &message, tick);
-            }
-            _ => {}
-        }
-        if !socket.cut && !matches!(socket.stage, Stage::Over) {
-            socket.down.push(Item::Message(bytes));
-        }
-    }
-
-    fn welcome(&mut self, id: u64, welcome: &room::wire::message::Welcome<'_>) {
-        let SessionId(number) = welcome.session;
-        self.trace(|| format!("socket {id} is welcomed to session {number}: {welcome:?}"));
-        self.resumes.remove(&id);
-        let before = self.joined.remove(&id);
-        // A socket that is over can still be welcomed: the room does not know yet.
-        let Some(socket) = self.sockets.get_mut(&id) else { panic!("socket {id} was never opened") };
-        assert_eq!(welcome.token, socket.fresh, "the socket's own token");
-        socket.flow.welcome(welcome.session, welcome.sent);
-        let presented = socket.presented;
-        let (account, lost) = (socket.account.clone(), socket.loses_welcome);
-        self.conns.insert(id, welcome.session);
-        if let Some(book) = self.books.get_mut(&welcome.session) {
-            assert_eq!(book.account, account, "the session's account");
-            book.go_on(welcome, id, presented);
-        } else {
-            let before = before.expect("a session begins with a join");
-            self.books.insert(welcome.session, Book::new(welcome, id, account, before));
-        }
-        if lost {
-            self.count("welcomes lost");
-            self.cut_somehow(id);
-        }
-    }
-
-    /// The room closed a connection.
-    fn closed(&mut self, id: u64, code: u16, reason: String) {
-        self.hash.add(id, &code.to_le_bytes());
-        self.trace(|| format!("the room closes socket {id} with {code} {reason}"));
-        let resume = self.resumes.remove(&id).flatten();
-        match code {
-            code::NO_SESSION => {
-                let resume = resume.expect("who names no session is not refused for it");
-                let expected = self.expected(&resume);
-                assert!(expected.contains(&Err(code)), "session {} is there", resume.session);
-            }
-            code::BAD_MESSAGE | code::SECOND_HELLO if !self.is_rogue(id) => {
-                panic!("a client was closed with {code}: {reason}")
-            }
-            _ => {}
-        }
-        if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
-            match code {
-                code::LEFT | code::KICKED => book.end(),
-                code::REPLACED => book.conn = None,
-                // Held from the next tick on.
-                _ => book.closing = true,
-            }
-        }
-        self.close_frame(id, code, reason);
-    }
-
-    fn aborted(&mut self, id: u64) {
-        self.trace(|| format!("the room ends socket {id}"));
-        if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
-            book.closing = true;
-        }
-        if let Some(socket) = self.sockets.get_mut(&id) {
-            socket.stage = Stage::Over;
-        }
-        self.cut_somehow(id);
-    }
-
-    pub(crate) fn is_rogue(&self, id: u64) -> bool {
-        self.sockets.get(&id).is_none_or(|socket| matches!(socket.owner, Owner::Rogue(_)))
     }
 }
 

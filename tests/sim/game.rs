@@ -72,10 +72,13 @@ pub(crate) struct Mark {
     pub(crate) n: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum What {
     Say,
-    Walk { dx: f64, dy: f64 },
+    Walk {
+        dx: f64,
+        dy: f64,
+    },
     /// Makes the hook panic.
     Boom,
     KickMe,
@@ -264,7 +267,8 @@ impl World {
         }
         if self.rng.one_in(12) {
             self.all += 1;
-            let word = Word { kind: Kind::All, n: self.all, value: 0, pad: pad(&mut self.rng, self.plan.pad) };
+            let word =
+                Word { kind: Kind::All, n: self.all, value: 0, pad: pad(&mut self.rng, self.plan.pad) };
             room.broadcast(&word).expect("the word fits");
         }
         if self.rng.one_in(6) {

@@ -65,8 +65,6 @@ pub(crate) struct Page {
     /// Lives that ended, with their last event, which the game has not read of.
     lost: VecDeque<(u32, u64)>,
     is_lost: bool,
-    /// A copy of an older page, whose calls may have been answered to that one.
-    pub(crate) copied: bool,
     /// Players that it was.
     pub(crate) players: BTreeSet<u32>,
     scanned: (usize, usize),
@@ -97,7 +95,8 @@ impl Sim {
             None => Machine::new(schema, options, seed),
             Some(saved) => {
                 (reading, players) = (saved.reading, saved.players);
-                Machine::restore(schema, options, saved.checkpoint, self.now, seed).expect("the checkpoint is of this room")
+                Machine::restore(schema, options, saved.checkpoint, self.now, seed)
+                    .expect("the checkpoint is of this room")
             }
         };
         machine.record();
@@ -120,7 +119,6 @@ impl Sim {
             begun: VecDeque::new(),
             lost: VecDeque::new(),
             is_lost: false,
-            copied,
             players,
             scanned: (0, 0),
             saved: Vec::new(),
@@ -146,6 +144,8 @@ impl Sim {
         let clock = self.clock();
         let page = self.pages.get_mut(&id).expect("it runs");
         page.machine.update(clock);
+        let waiting = page.machine.unacknowledged();
+        assert!(waiting <= room::limits::EVENTS, "page {id} keeps {waiting} events");
         self.observe(id);
         let reads = self.rng.one_in(self.pages[&id].lazy);
         if reads {
@@ -181,7 +181,7 @@ impl Sim {
         if page.machine.status().is_closed() {
             return;
         }
-        let socket = self.connect(Owner::Page(id));
+        let socket = self.connect(Owner::Page);
         self.pages.get_mut(&id).expect("it runs").socket = Some(socket);
         self.transmit(id);
     }
@@ -243,7 +243,11 @@ impl Sim {
                         && page.reading.session == socket.flow.session
                     {
                         let taken = page.reading.cursor.max(page.reading.jump);
-                        assert!(ack.events <= taken, "page {id} acknowledges {} and took {taken}", ack.events);
+                        assert!(
+                            ack.events <= taken,
+                            "page {id} acknowledges {} and took {taken}",
+                            ack.events
+                        );
                     }
                     if !socket.cut {
                         socket.up.push(Item::Message(bytes));
@@ -282,7 +286,9 @@ impl Sim {
             Status::Closed { code, reason } if !page.done => {
                 let fine = match code {
                     Some(code::LEFT) => page.left,
-                    Some(code::NOT_ALLOWED | code::FULL | code::REPLACED | code::KICKED | code::JOIN_REFUSED) => true,
+                    Some(
+                        code::NOT_ALLOWED | code::FULL | code::REPLACED | code::KICKED | code::JOIN_REFUSED,
+                    ) => true,
                     // Given up without a socket.
                     None => page.left || page.offline_until > 0,
                     Some(_) => false,
@@ -311,7 +317,12 @@ impl Sim {
                     let word: Word = message.decode().expect("words decode");
                     let page = self.pages.get_mut(&id).expect("it runs");
                     assert_eq!(word.kind, Kind::Flash, "only a transient comes as one");
-                    assert!(word.n > page.reading.flash, "transient {} came after {}", word.n, page.reading.flash);
+                    assert!(
+                        word.n > page.reading.flash,
+                        "transient {} came after {}",
+                        word.n,
+                        page.reading.flash
+                    );
                     page.reading.flash = word.n;
                 }
                 Event::Result { call, outcome, .. } => {
@@ -331,10 +342,14 @@ impl Sim {
         let page = self.pages.get_mut(&id).expect("it runs");
         let ask = page.reading.calls.remove(&call);
         if outcome == Err(String::from("lost")) {
-            assert!(ask.is_some() && !page.lost.is_empty(), "page {id} loses call {call:?} without its session");
+            assert!(
+                ask.is_some() && !page.lost.is_empty(),
+                "page {id} loses call {call:?} without its session"
+            );
             return;
         }
-        let ask = ask.unwrap_or_else(|| panic!("page {id} is told of call {call:?}, which waits for no result"));
+        let ask =
+            ask.unwrap_or_else(|| panic!("page {id} is told of call {call:?}, which waits for no result"));
         if let Ok(answer) = &outcome {
             assert_eq!(*answer, ask, "a call's own result");
         }
@@ -353,12 +368,18 @@ impl Sim {
             .find(|number| book.said.get(*number as usize - 1).is_some_and(|(it, _)| same(it, said)));
         let Some(number) = number else {
             let due = book.said.get(page.reading.cursor as usize);
-            panic!("page {id} is told {said:?}; after {} of session {session} comes {due:?}", page.reading.cursor);
+            panic!(
+                "page {id} is told {said:?}; after {} of session {session} comes {due:?}",
+                page.reading.cursor
+            );
         };
         page.reading.cursor = number;
         let Some(socket) = page.socket.and_then(|socket| sockets.get(&socket)) else { return };
         let (Said::Word(word), true) = (said, page.machine.is_joined()) else { return };
-        if socket.flow.session == Some(session) && socket.flow.behind.contains(&number) && word.kind == Kind::Own {
+        if socket.flow.session == Some(session)
+            && socket.flow.behind.contains(&number)
+            && word.kind == Kind::Own
+        {
             let own = page.machine.replica().all::<Avatar>().find(|(_, it)| it.owner == book.player);
             let shown = own.map(|(_, avatar)| avatar.value);
             let tick = runtime.now();
@@ -436,4 +457,3 @@ fn same(book: &Said, told: &Said) -> bool {
         _ => false,
     }
 }
-

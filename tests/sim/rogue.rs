@@ -60,7 +60,8 @@ impl Sim {
         if !self.rng.millionths(self.plan.rogues) {
             return;
         }
-        let aim = *self.rng.pick(&[Aim::HalfOpen, Aim::Replay, Aim::Replay, Aim::Foreign, Aim::Liar, Aim::Babble]);
+        let aim =
+            *self.rng.pick(&[Aim::HalfOpen, Aim::Replay, Aim::Replay, Aim::Foreign, Aim::Liar, Aim::Babble]);
         let sessions: Vec<SessionId> = self.books.keys().copied().collect();
         if sessions.is_empty() {
             return;
@@ -80,7 +81,11 @@ impl Sim {
             Aim::Replay => *self.rng.pick(&tokens),
             _ => good,
         };
-        let session = if aim == Aim::Replay && self.rng.one_in(8) { SessionId(self.rng.below(1 << 40)) } else { session };
+        let session = if aim == Aim::Replay && self.rng.one_in(8) {
+            SessionId(self.rng.below(1 << 40))
+        } else {
+            session
+        };
         let account = if aim == Aim::Foreign {
             *self.rng.pick(&[None, Some("a stranger")])
         } else {
