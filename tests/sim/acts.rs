@@ -110,6 +110,12 @@ impl Sim {
             return false;
         }
         let Some(checkpoint) = page.machine.checkpoint() else { return false };
+        if page.hidden {
+            // What a hidden page was told is in there and nowhere else.
+            page.saved.clear();
+            let book = page.reading.session.and_then(|session| self.books.get(&session));
+            page.reading.captured = book.map_or(0, |book| book.said.len() as u64);
+        }
         let mut reading = page.reading.clone();
         if page.said > 0 {
             reading.owed.insert((id, page.life), page.said);

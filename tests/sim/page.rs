@@ -15,14 +15,19 @@ use super::net::Item;
 use super::rogue::auth;
 use super::run::Sim;
 
+/// The wall clock when a run begins.
+const UNIX_MS: u64 = 1_700_000_000_000;
+
 /// What a page knows of the session it reads, and would know again after a reload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) session: Option<SessionId>,
     /// The number of the last message that its game took.
     pub(crate) cursor: u64,
-    /// What the last welcome skips.
+    /// What the last welcome skips: another page took it.
     jump: u64,
+    /// What is in a checkpoint that a hidden page made, and so counts as taken.
+    pub(crate) captured: u64,
     /// The last transient.
     flash: u64,
     /// Events of this page and of those that it is a copy of, up to which the room must have all.
@@ -95,7 +100,7 @@ impl Sim {
             None => Machine::new(schema, options, seed),
             Some(saved) => {
                 (reading, players) = (saved.reading, saved.players);
-                Machine::restore(schema, options, saved.checkpoint, self.now, seed)
+                Machine::restore(schema, options, saved.checkpoint, UNIX_MS + self.now, seed)
                     .expect("the checkpoint is of this room")
             }
         };
@@ -201,7 +206,9 @@ impl Sim {
                     let page = self.pages.get_mut(&id).expect("it runs");
                     if let Ok(RoomMessage::Welcome(welcome)) = RoomMessage::decode(&bytes) {
                         self.generation = (welcome.generation, welcome.incarnation);
-                        page.welcomed(welcome.session, welcome.sent, welcome.player.0);
+                        // What came and was not acknowledged is still with this page, or comes again.
+                        let skipped = self.books[&welcome.session].acknowledged.min(welcome.sent);
+                        page.welcomed(welcome.session, skipped, welcome.player.0);
                     }
                     page.machine.handle_message(clock, bytes);
                     self.observe(id);
@@ -242,7 +249,8 @@ impl Sim {
                     if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(&bytes)
                         && page.reading.session == socket.flow.session
                     {
-                        let taken = page.reading.cursor.max(page.reading.jump);
+                        let Reading { cursor, jump, captured, .. } = page.reading;
+                        let taken = cursor.max(jump).max(captured);
                         assert!(
                             ack.events <= taken,
                             "page {id} acknowledges {} and took {taken}",
@@ -434,16 +442,16 @@ impl Page {
         self.is_lost
     }
 
-    fn welcomed(&mut self, session: SessionId, sent: u64, player: u32) {
+    fn welcomed(&mut self, session: SessionId, skipped: u64, player: u32) {
         self.players.insert(player);
         let newest = self.begun.back_mut();
         match newest {
-            Some((begun, jump)) if *begun == session => *jump = sent.max(*jump),
-            _ if self.reading.session == Some(session) => self.reading.jump = sent.max(self.reading.jump),
+            Some((begun, jump)) if *begun == session => *jump = skipped.max(*jump),
+            _ if self.reading.session == Some(session) => self.reading.jump = skipped.max(self.reading.jump),
             None if self.reading.session.is_none() && self.lost.is_empty() => {
-                (self.reading.session, self.reading.jump) = (Some(session), sent);
+                (self.reading.session, self.reading.jump) = (Some(session), skipped);
             }
-            _ => self.begun.push_back((session, sent)),
+            _ => self.begun.push_back((session, skipped)),
         }
     }
 }
