@@ -36,9 +36,10 @@ impl Sim {
         if self.rng.millionths(chance) {
             self.misbehave(id);
         }
-        if *self.pages[&id].machine.status() == Status::Lost && self.rng.one_in(20) {
-            let clock = self.clock();
-            self.pages.get_mut(&id).expect("it acts").machine.rejoin(clock);
+        let clock = self.clock();
+        let Some(page) = self.pages.get_mut(&id) else { return };
+        if *page.machine.status() == Status::Lost && self.rng.one_in(20) {
+            page.machine.rejoin(clock);
             self.observe(id);
         }
     }

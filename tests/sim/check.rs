@@ -54,14 +54,11 @@ impl Sim {
         if book.conn != Some(number) {
             return Some(format!("is joined to session {session}, which is elsewhere: {:?}", book.conn));
         }
-        if !socket.up.is_empty() || !socket.down.is_empty() {
-            return Some(String::from("has something on its link"));
-        }
         if !self.runtime.room().is_drained(ConnectionId(number)) {
             return Some(String::from("is not drained"));
         }
         let said = book.said.len() as u64;
-        if page.reading.session != Some(session) || page.reading.cursor.max(page.reading.jump()) < said {
+        if page.reading.session != Some(session) || page.reading.taken(Some(book)) < said {
             return Some(format!("has read {} of {said} messages", page.reading.cursor));
         }
         let waiting = page.machine.unacknowledged();

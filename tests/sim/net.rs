@@ -67,10 +67,6 @@ impl Pipe {
         self.bytes
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.flying.is_empty()
-    }
-
     pub(crate) fn is_stalled(&self, now: u64) -> bool {
         now < self.stalled_until
     }

@@ -8,7 +8,7 @@ use room::{Game, SessionId};
 use room_client::machine::{Machine, Options, Outgoing};
 use room_client::{CallId, Checkpoint, Event, Status};
 
-use super::book::Said;
+use super::book::{Book, Said};
 use super::edge::{Owner, no_secret_but};
 use super::game::{Ask, Avatar, Kind, Mark, Word, World};
 use super::net::Item;
@@ -249,8 +249,7 @@ impl Sim {
                     if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(&bytes)
                         && page.reading.session == socket.flow.session
                     {
-                        let Reading { cursor, jump, captured, .. } = page.reading;
-                        let taken = cursor.max(jump).max(captured);
+                        let taken = page.reading.taken(self.books.get(&page.reading.session.unwrap_or_default()));
                         assert!(
                             ack.events <= taken,
                             "page {id} acknowledges {} and took {taken}",
@@ -280,7 +279,8 @@ impl Sim {
 
     /// What became of a page's machine.
     pub(crate) fn observe(&mut self, id: u32) {
-        let page = self.pages.get_mut(&id).expect("it runs");
+        // It may just have been reloaded.
+        let Some(page) = self.pages.get_mut(&id) else { return };
         match page.machine.status() {
             Status::Lost | Status::Rejoining if !page.is_lost => {
                 page.is_lost = true;
@@ -370,10 +370,12 @@ impl Sim {
         let page = pages.get_mut(&id).expect("it runs");
         let session = page.reading.session.expect("who is told something has a session");
         let book = &books[&session];
-        let number = [page.reading.cursor, page.reading.jump.max(page.reading.cursor)]
-            .into_iter()
-            .map(|before| before + 1)
-            .find(|number| book.said.get(*number as usize - 1).is_some_and(|(it, _)| same(it, said)));
+        let from = page.reading.cursor;
+        let starts = [from, page.reading.jump.max(from)];
+        let number = starts.into_iter().find_map(|from| {
+            let last = page.reading.passes(book, from);
+            (from + 1..=last + 1).find(|n| book.said.get(*n as usize - 1).is_some_and(|(it, _)| same(it, said)))
+        });
         let Some(number) = number else {
             let due = book.said.get(page.reading.cursor as usize);
             panic!(
@@ -430,9 +432,21 @@ impl Sim {
 }
 
 impl Reading {
-    /// What the last welcome skips.
-    pub(crate) fn jump(&self) -> u64 {
-        self.jump
+    /// The number up to which there is nothing that this page must be told: results of other pages' calls are none
+    /// of its business.
+    fn passes(&self, book: &Book, from: u64) -> u64 {
+        let others = book.said[from as usize..].iter().take_while(|(said, _)| match said {
+            Said::Word(_) => false,
+            Said::Result { outcome: Ok(ask), .. } => !self.calls.values().any(|mine| mine == ask),
+            Said::Result { .. } | Said::Failed(_) => true,
+        });
+        from + others.count() as u64
+    }
+
+    /// The number up to which the page has taken everything.
+    pub(crate) fn taken(&self, book: Option<&Book>) -> u64 {
+        let from = self.cursor.max(self.jump);
+        book.map_or(from, |book| self.passes(book, from)).max(self.captured)
     }
 }
 
