@@ -407,6 +407,9 @@ impl Sim {
         let (life, said) = page.lost.pop_front().expect("a session was lost before its loss is reported");
         let reading = std::mem::take(&mut page.reading);
         page.reading.flash = reading.flash;
+        // What it asked since belongs to the next one.
+        let since = |ask: &Ask| ask.mark.page == id && ask.mark.life > life;
+        page.reading.calls.extend(reading.calls.iter().filter(|(_, ask)| since(ask)));
         if let Some((session, jump)) = page.begun.pop_front() {
             (page.reading.session, page.reading.jump) = (Some(session), jump);
         }
