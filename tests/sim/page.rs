@@ -249,7 +249,8 @@ impl Sim {
                     if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(&bytes)
                         && page.reading.session == socket.flow.session
                     {
-                        let taken = page.reading.taken(self.books.get(&page.reading.session.unwrap_or_default()));
+                        let taken =
+                            page.reading.taken(self.books.get(&page.reading.session.unwrap_or_default()));
                         assert!(
                             ack.events <= taken,
                             "page {id} acknowledges {} and took {taken}",
@@ -368,13 +369,15 @@ impl Sim {
     fn told(&mut self, id: u32, said: &Said) {
         let Sim { pages, books, sockets, runtime, .. } = self;
         let page = pages.get_mut(&id).expect("it runs");
-        let session = page.reading.session.expect("who is told something has a session");
+        let session =
+            page.reading.session.unwrap_or_else(|| panic!("page {id} is told {said:?} without a session"));
         let book = &books[&session];
         let from = page.reading.cursor;
         let starts = [from, page.reading.jump.max(from)];
         let number = starts.into_iter().find_map(|from| {
             let last = page.reading.passes(book, from);
-            (from + 1..=last + 1).find(|n| book.said.get(*n as usize - 1).is_some_and(|(it, _)| same(it, said)))
+            (from + 1..=last + 1)
+                .find(|n| book.said.get(*n as usize - 1).is_some_and(|(it, _)| same(it, said)))
         });
         let Some(number) = number else {
             let due = book.said.get(page.reading.cursor as usize);
@@ -461,15 +464,16 @@ impl Page {
 
     fn welcomed(&mut self, session: SessionId, skipped: u64, player: u32) {
         self.players.insert(player);
-        let newest = self.begun.back_mut();
-        match newest {
-            Some((begun, jump)) if *begun == session => *jump = skipped.max(*jump),
-            _ if self.reading.session == Some(session) => self.reading.jump = skipped.max(self.reading.jump),
-            None if self.reading.session.is_none() && self.lost.is_empty() => {
-                (self.reading.session, self.reading.jump) = (Some(session), skipped);
-            }
-            _ => self.begun.push_back((session, skipped)),
+        // Each session that is lost was one that had begun.
+        if self.begun.len() < self.lost.len() {
+            return self.begun.push_back((session, skipped));
         }
+        let (known, jump) = match self.begun.back_mut() {
+            Some((known, jump)) => (known, jump),
+            None => (self.reading.session.get_or_insert(session), &mut self.reading.jump),
+        };
+        assert_eq!(*known, session, "page {} goes on in another session", self.id);
+        *jump = skipped.max(*jump);
     }
 }
 

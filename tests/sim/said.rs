@@ -53,6 +53,7 @@ impl Sim {
 
     fn hear_news(&mut self, news: News) {
         self.trace(|| format!("{news:?}"));
+        self.stirred = self.now;
         let tick = self.runtime.now().0;
         match news {
             News::Joined { conn, own, all } => {
