@@ -107,7 +107,7 @@ impl Sim {
     /// Keeps what a reload would find.
     pub(crate) fn save(&mut self, id: u32) -> bool {
         let page = self.pages.get_mut(&id).expect("it acts");
-        if page.is_lost() {
+        if page.has_lost() {
             return false;
         }
         let Some(checkpoint) = page.machine.checkpoint() else { return false };

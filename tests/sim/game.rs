@@ -236,7 +236,7 @@ impl World {
     }
 
     /// Large changes all over.
-    fn storm(&mut self, room: &mut Room<Self>) {
+    pub(crate) fn storm(&mut self, room: &mut Room<Self>) {
         let rocks: Vec<Id<Rock>> = room.all::<Rock>().map(|(id, _)| id).collect();
         for id in rocks {
             if !self.rng.one_in(3) {

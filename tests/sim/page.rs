@@ -457,9 +457,9 @@ impl Reading {
 }
 
 impl Page {
-    /// Whether its session is gone and no other has begun.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.is_lost
+    /// Whether its session is gone, and its game has not read so.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     fn welcomed(&mut self, session: SessionId, skipped: u64, player: u32) {

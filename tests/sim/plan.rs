@@ -67,15 +67,15 @@ impl Plan {
             deployed: true,
             ..Settings::default()
         };
-        let range = *rng.pick(&[6.0, 10.0, 20.0]);
+        let range = *rng.pick(if heavy { &[10.0, 25.0, 60.0] } else { &[6.0, 10.0, 20.0] });
         Plan {
             settings,
             clients: clients as usize,
             seconds: if crowd { 8 } else { rng.between(6, 20) },
             rounds: if crowd { 1 } else { rng.between(2, 4) },
-            rocks: if heavy { rng.between(8, 30) } else { 3 },
-            rock_bytes: if heavy { *rng.pick(&[2000, 6000, 20_000]) } else { 700 },
-            storm: if heavy { rng.between(10, 80) } else { 0 },
+            rocks: if heavy { rng.between(12, 30) } else { 3 },
+            rock_bytes: if heavy { *rng.pick(&[2000, 6000, 12_000, 20_000]) } else { 700 },
+            storm: if heavy { rng.between(20, 120) } else { 0 },
             coins: rng.between(5, 50),
             limit: rng.one_in(4).then(|| rng.between(3, 15) as usize),
             range,

@@ -51,6 +51,6 @@ impl Rng {
     }
 
     pub(crate) fn noise(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
+        (0..len.div_ceil(8)).flat_map(|_| self.next().to_le_bytes()).take(len).collect()
     }
 }

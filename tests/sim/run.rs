@@ -170,9 +170,9 @@ impl Sim {
 
     /// The faults stop and everything comes to rest; then it is compared.
     fn rest(&mut self) {
+        self.last_storm();
         self.calm = true;
-        let game = self.runtime.parts_mut().0;
-        (game.frozen, game.refuse) = (true, false);
+        self.runtime.parts_mut().0.refuse = false;
         self.trace(|| String::from("the faults stop"));
         for socket in self.sockets.values_mut() {
             (socket.loses_close, socket.loses_welcome) = (false, false);
@@ -198,6 +198,27 @@ impl Sim {
         self.check();
         self.calm = false;
         self.runtime.parts_mut().0.frozen = false;
+    }
+
+    /// Nothing changes any more after a last large change, and links break while it is on its way: what they lose
+    /// must be made up for by the resume.
+    fn last_storm(&mut self) {
+        let (game, room) = self.runtime.parts_mut();
+        game.frozen = true;
+        if self.plan.storm == 0 {
+            return;
+        }
+        game.storm(room);
+        for _ in 0..self.rng.below(60) {
+            self.step();
+        }
+        let ids: Vec<u64> = self.sockets.keys().copied().collect();
+        for id in ids {
+            if self.rng.one_in(2) {
+                self.count("cuts");
+                self.cut_somehow(id);
+            }
+        }
     }
 
     /// Pages have network, are seen, and come back at once.
