@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use room::runtime::Settings;
 use room::session::Token;
-use room::wire::message::{Outcome, RoomMessage, Welcome};
+use room::wire::message::{Ack, Outcome, RoomMessage, Welcome};
 use room::wire::payload;
 use room::{Dropped, PlayerId, SessionId, Tick, limits};
 
@@ -259,7 +259,8 @@ pub(crate) struct Flow {
     /// Heads of the open update, and of the last whole one.
     open: Option<(Tick, Tick)>,
     whole: Option<(Tick, Tick)>,
-    updates: VecDeque<(Tick, usize)>,
+    /// Parts on the wire: the update's tick, which part, and its bytes.
+    updates: VecDeque<(Tick, u32, usize)>,
     events: VecDeque<(u64, usize)>,
     /// Events before which an update of their send went out, with nothing held back.
     pub(crate) behind: BTreeSet<u64>,
@@ -283,8 +284,10 @@ impl Flow {
         if part.last {
             (self.open, self.whole) = (None, Some((tick, complete)));
         }
-        self.updates.push_back((tick, len));
-        let sum: usize = self.updates.iter().map(|(_, len)| len).sum();
+        let number =
+            self.updates.iter().filter(|(of, ..)| *of == tick).map(|(_, number, _)| number + 1).last();
+        self.updates.push_back((tick, number.unwrap_or(0), len));
+        let sum: usize = self.updates.iter().map(|(.., len)| len).sum();
         // One entity and the leaves are never cut.
         assert!(sum <= window + 2 * limits::PART, "{sum} bytes of updates are on the wire");
     }
@@ -302,10 +305,11 @@ impl Flow {
         number
     }
 
-    pub(crate) fn acknowledge(&mut self, tick: Tick, events: u64) {
-        while self.updates.front().is_some_and(|(sent, _)| *sent <= tick) {
-            self.updates.pop_front();
-        }
+    pub(crate) fn acknowledge(&mut self, ack: Ack) {
+        let Ack { tick, parts, events } = ack;
+        self.updates.retain(|(of, ..)| *of > tick);
+        let open = self.updates.front().map(|(of, ..)| *of);
+        self.updates.retain(|(of, number, _)| Some(*of) != open || *number >= parts);
         while self.events.front().is_some_and(|(number, _)| *number <= events) {
             self.events.pop_front();
         }

@@ -196,7 +196,7 @@ impl Sim {
             Stage::Hello => self.take_hello(id, bytes),
             Stage::In => {
                 if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(bytes) {
-                    socket.flow.acknowledge(ack.tick, ack.events);
+                    socket.flow.acknowledge(ack);
                     if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
                         book.confirm(ack.events);
                     }
