@@ -110,9 +110,15 @@ impl Machine {
     pub fn handle_bytes(&mut self, now: Duration) {
         self.see(now);
         if self.has_socket() {
-            self.heard = self.heard.max(now);
-            self.answer_by = None;
+            self.hear(now);
         }
+    }
+
+    /// The room said something then.
+    pub(super) fn hear(&mut self, at: Duration) {
+        self.heard = self.heard.max(at);
+        // What came before it was asked is no answer.
+        self.answer_by = self.answer_by.filter(|by| at + FOREGROUND < *by);
     }
 
     /// The page is hidden, or shown again. A hidden one gets events and no updates.
@@ -142,7 +148,7 @@ impl Machine {
         self.handle_online(now);
         if self.phase == Phase::Joined {
             self.ping(now);
-            self.answer_by = Some(now + Duration::from_millis(limits::FOREGROUND_MS));
+            self.answer_by = Some(now + FOREGROUND);
         }
     }
 
@@ -331,4 +337,5 @@ fn close(code: u16, reason: &str) -> Outgoing {
 
 const CONNECT: Duration = Duration::from_secs(limits::CONNECT_SECONDS);
 const SILENCE: Duration = Duration::from_secs(limits::SILENCE_SECONDS);
+const FOREGROUND: Duration = Duration::from_millis(limits::FOREGROUND_MS);
 const LEAVE: Duration = Duration::from_secs(limits::LEAVE_SECONDS);

@@ -26,8 +26,7 @@ impl Machine {
         if let Some(recorded) = &mut self.recorded {
             recorded.extend_from_slice(&bytes);
         }
-        self.heard = self.heard.max(now);
-        self.answer_by = None;
+        self.hear(now);
         let heard = match (self.phase, bytes.first()) {
             (Phase::Opening(_), _) => self.admit(now, bytes),
             (_, Some(&(message::tag::ROOM_ACK | message::tag::PONG))) => self.note(now, &bytes),

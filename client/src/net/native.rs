@@ -226,6 +226,8 @@ impl Client {
     /// connection that says nothing for 1.5 seconds is replaced.
     pub fn handle_foreground(&mut self) {
         let now = Instant::now();
+        // What came before is no answer.
+        self.receive(now);
         self.machine.handle_foreground(self.since(now));
         self.flush();
         self.dial(now);

@@ -98,6 +98,19 @@ fn a_connection_that_says_nothing_in_the_foreground_is_replaced_at_once() {
     hear(&mut machine, ms(1700), RoomMessage::Pong { clock: 300_000, time: 0 });
     machine.update(ms(5000));
     assert!(machine.is_joined(), "it said something");
+
+    let mut machine = joined();
+    machine.handle_foreground(ms(300));
+    // It came before, and was not looked at yet.
+    event(&mut machine, ms(299), "old");
+    machine.update(ms(1800));
+    assert!(!machine.is_joined(), "that is no answer");
+
+    let mut machine = joined();
+    machine.handle_foreground(ms(300));
+    machine.handle_bytes(ms(400));
+    machine.update(ms(1800));
+    assert!(machine.is_joined(), "it is saying something");
 }
 
 #[test]
