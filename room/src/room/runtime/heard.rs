@@ -263,7 +263,8 @@ impl<G: Game> Runtime<G> {
             let waited = session.over_since.map_or(0, |since| now.0 - since.0);
             let far = count > limits::EVENTS_MOST || size > limits::EVENTS_BYTES_MOST;
             if far || (past && session.held.is_some()) {
-                over.push((id, session.conn));
+                // A held session's connection has ended before.
+                over.push((id, session.held.is_none().then_some(session.conn)));
             } else if waited > limits::EVENTS_SECONDS * tick_rate {
                 behind.push((id, session.conn));
             }
@@ -277,7 +278,9 @@ impl<G: Game> Runtime<G> {
             }
         }
         for (id, conn) in over {
-            self.cut_off(conn);
+            if let Some(conn) = conn {
+                self.cut_off(conn);
+            }
             self.end(id, crate::room::LeaveReason::Dropped);
         }
         for (id, conn) in behind {
