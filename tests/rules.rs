@@ -6,6 +6,8 @@ mod link;
 
 #[path = "rules/events.rs"]
 mod events;
+#[path = "rules/holds.rs"]
+mod holds;
 #[path = "rules/ids.rs"]
 mod ids;
 #[path = "rules/interest.rs"]
@@ -20,6 +22,8 @@ mod pressure;
 mod report;
 #[path = "rules/sessions.rs"]
 mod sessions;
+#[path = "rules/tokens.rs"]
+mod tokens;
 #[path = "rules/widest.rs"]
 mod widest;
 #[path = "rules/writes.rs"]

@@ -133,6 +133,11 @@ impl Client {
         self.player.is_some() && self.closed.is_none()
     }
 
+    /// The code with which it was closed.
+    pub(crate) fn code(&self) -> Option<u16> {
+        self.closed.as_ref().map(|(code, _)| *code)
+    }
+
     /// The events that came since the last call.
     pub(crate) fn take_events<T: DeserializeOwned>(&mut self) -> Vec<T> {
         self.events.drain(..).map(|event| event.read()).collect()
@@ -292,6 +297,12 @@ impl<G: Game> Link<G> {
         self.clients.insert(conn, client);
         self.admit(conn, &Hello { resume: Some(resume), ..hello::<G>("Ada", None) });
         conn
+    }
+
+    /// What a connection that came to nothing holds goes back to the client it came from.
+    pub(crate) fn take_back(&mut self, to: ConnectionId, from: ConnectionId) {
+        let empty = Replica::new(&G::schema());
+        self.client_mut(to).replica = std::mem::replace(&mut self.client_mut(from).replica, empty);
     }
 
     /// Opens a connection again, and one tick.
