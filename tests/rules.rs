@@ -16,10 +16,14 @@ mod interest;
 mod lab;
 #[path = "rules/limit.rs"]
 mod limit;
+#[path = "rules/once.rs"]
+mod once;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/report.rs"]
 mod report;
+#[path = "rules/resume.rs"]
+mod resume;
 #[path = "rules/sessions.rs"]
 mod sessions;
 #[path = "rules/tokens.rs"]

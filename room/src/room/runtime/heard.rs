@@ -158,21 +158,30 @@ impl<G: Game> Runtime<G> {
         }
     }
 
+    /// An event or a call is next in the order of arrival. It is handled now, unless one before it waits for credit.
+    pub(super) fn handle_said(&mut self, id: SessionId) {
+        if !self.room.sessions.owing.contains(&id) {
+            self.handle_credited(id);
+        }
+    }
+
     /// Handles what waits in a session while it has credit.
     pub(super) fn handle_waiting(&mut self, id: SessionId) {
-        loop {
-            let (rate, now) = (self.rate(), self.room.tick);
-            let Some(session) = self.room.sessions.get_mut(id) else { return };
-            if session.waiting.is_empty() {
-                self.room.sessions.owing.remove(&id);
-                return;
-            }
-            if !session.credit.take(rate, now) {
-                self.room.sessions.owing.insert(id);
-                return;
-            }
-            self.handle_next(id);
+        while self.handle_credited(id) {}
+    }
+
+    /// Handles what is next in a session, if it has credit; returns whether it did.
+    fn handle_credited(&mut self, id: SessionId) -> bool {
+        let (rate, now) = (self.rate(), self.room.tick);
+        let Some(session) = self.room.sessions.get_mut(id) else { return false };
+        if session.waiting.is_empty() {
+            return false;
         }
+        if !session.credit.take(rate, now) {
+            self.room.sessions.owing.insert(id);
+            return false;
+        }
+        self.handle_next(id)
     }
 
     /// Handles the next event or call of a session; returns whether there was one.
