@@ -104,7 +104,12 @@ impl Play {
             update_cap: input.pick(&[limits::PART, limits::UPDATE]),
             window: input.pick(&[limits::PART, limits::WINDOW]),
             hold_seconds: input.pick(&[None, None, Some(0), Some(2), Some(300)]),
-            sessions: input.pick(&[Sessions::Continue, Sessions::Continue, Sessions::Several, Sessions::Refuse]),
+            sessions: input.pick(&[
+                Sessions::Continue,
+                Sessions::Continue,
+                Sessions::Several,
+                Sessions::Refuse,
+            ]),
             events_most: input.pick(&[limits::EVENTS, 8]),
             events_bytes: input.pick(&[limits::EVENTS_BYTES, limits::ROOM_MESSAGE]),
             view_hash: true,
@@ -204,7 +209,11 @@ impl Play {
         let resume = resume.then(|| self.known.resume(input, ids.into_iter()));
         // Mostly as whom the session is of, but never with the honest client's account.
         let owner = resume.as_ref().and_then(|resume| {
-            self.known.tokens.iter().find(|(session, ..)| *session == resume.session).map(|(_, _, account)| account)
+            self.known
+                .tokens
+                .iter()
+                .find(|(session, ..)| *session == resume.session)
+                .map(|(_, _, account)| account)
         });
         let account = match owner {
             Some(account) if !input.one_in(5) && account.as_deref() != Some(honest::NAME) => account.clone(),
@@ -396,7 +405,7 @@ impl Play {
             while let Some(transmit) = self.room.poll_transmit() {
                 let conn = transmit.conn;
                 let stage = self.stages.get_mut(&conn).expect("a connection that was opened");
-                assert_ne!(*stage, Stage::Closed, "nothing follows a close");
+                assert_ne!(*stage, Stage::Closed, "nothing follows a close: {transmit:?}");
                 let honest = self.honest.conn == Some(conn);
                 match transmit.outgoing {
                     Outgoing::Abort => {

@@ -23,7 +23,10 @@ const INPUTS: u64 = 3000;
 const LEN: usize = 600;
 
 /// Inputs that found something, and what.
-const FOUND: &[(&str, &str)] = &[];
+const FOUND: &[(&str, &str)] = &[(
+    "1ceff125060ea6045ad7c70b5f173602e9dce693132f6d7f377ead9893dc6a069c0cb31d5c6d64176e9064bcc44f15d3ff2e61429e8d65f7484ba186c7017f6ed515a0ff2596f5cea996cbae8c28eb29c6e27a16af8e57bbd16604737312453a8e7f009f9dafba78dff9ee0429a47c57f01b664fd2c6249a1e72f39d",
+    "a connection that was closed is aborted once its held session ends",
+)];
 
 fn variable(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;

@@ -180,7 +180,8 @@ impl Game for Arena {
             Eyes::Everything => Visibility::everything(),
             Eyes::Near => near().into(),
             Eyes::Few => {
-                let strength = |entity: EntityRef<'_>| entity.get::<Unit>().map_or(-1.0, |unit| unit.hp.into());
+                let strength =
+                    |entity: EntityRef<'_>| entity.get::<Unit>().map_or(-1.0, |unit| unit.hp.into());
                 Visibility::everything().limit(FEW, move |_, _, entity| strength(entity))
             }
             Eyes::Words => combine((near(), custom(ByWord))),

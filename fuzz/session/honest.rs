@@ -207,7 +207,10 @@ impl Honest {
                     let (serial, _): Tale = payload::decode(payload).expect("the game's events decode");
                     if serial != 0 {
                         let before = self.serial.replace(serial);
-                        assert!(before.is_none_or(|before| serial == before + 1), "{serial} behind {before:?}");
+                        assert!(
+                            before.is_none_or(|before| serial == before + 1),
+                            "{serial} behind {before:?}"
+                        );
                     }
                 }
             }

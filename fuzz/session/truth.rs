@@ -126,7 +126,8 @@ impl Play {
             d if d <= RELEASE => Seen::Maybe,
             _ => Seen::No,
         };
-        let all = units.chain(sparks).map(|(id, x)| (id, x, false)).chain(chests.map(|(id, x)| (id, x, true)));
+        let all =
+            units.chain(sparks).map(|(id, x)| (id, x, false)).chain(chests.map(|(id, x)| (id, x, true)));
         match room_eyes(self) {
             Eyes::Everything => all.map(|(id, ..)| (id, Seen::Yes)).collect(),
             Eyes::Near => all.map(|(id, x, _)| (id, near(x))).collect(),
@@ -136,14 +137,25 @@ impl Play {
                 all.map(|(id, x, chest)| (id, seen(x, chest))).collect()
             }
             Eyes::Few => {
-                let own = |id| room.id::<Unit>(id).and_then(|id| room.get(id)).is_some_and(|u| u.owner == player);
-                let strength = |id| room.id::<Unit>(id).and_then(|id| room.get(id)).map_or(-1, |u| i64::from(u.hp));
+                let own =
+                    |id| room.id::<Unit>(id).and_then(|id| room.get(id)).is_some_and(|u| u.owner == player);
+                let strength =
+                    |id| room.id::<Unit>(id).and_then(|id| room.get(id)).map_or(-1, |u| i64::from(u.hp));
                 let (owned, mut ranked): (Vec<EntityId>, Vec<EntityId>) =
                     all.map(|(id, ..)| id).partition(|id| own(*id));
                 ranked.sort_by_key(|id| (-strength(*id), *id));
                 let ranked = ranked.into_iter().enumerate().map(|(rank, id)| {
                     let slack = FEW + FEW.div_ceil(10);
-                    (id, if rank < FEW { Seen::Yes } else if rank < slack { Seen::Maybe } else { Seen::No })
+                    (
+                        id,
+                        if rank < FEW {
+                            Seen::Yes
+                        } else if rank < slack {
+                            Seen::Maybe
+                        } else {
+                            Seen::No
+                        },
+                    )
                 });
                 owned.into_iter().map(|id| (id, Seen::Yes)).chain(ranked).collect()
             }
