@@ -26,6 +26,8 @@ mod report;
 mod resume;
 #[path = "rules/sessions.rs"]
 mod sessions;
+#[path = "rules/slow.rs"]
+mod slow;
 #[path = "rules/tokens.rs"]
 mod tokens;
 #[path = "rules/widest.rs"]
