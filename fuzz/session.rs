@@ -280,7 +280,7 @@ impl<'r> Play<'r> {
         let id = 2 + u64::from(input.u8() % 64);
         let entity = EntityId::from_wire(id).expect("it is one");
         let (x, size) = (f64::from(input.u8() % 64), usize::from(input.u16()) % limits::BLOB);
-        let data = || Bytes::from((0..size).map(|n| (n * n >> 7) as u8).collect::<Vec<_>>());
+        let data = || Bytes::from((0..size).map(|n| ((n * n) >> 7) as u8).collect::<Vec<_>>());
         match input.below(10) {
             0 | 1 => {
                 room.delete(entity);

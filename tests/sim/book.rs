@@ -285,7 +285,7 @@ impl Flow {
             (self.open, self.whole) = (None, Some((tick, complete)));
         }
         let number =
-            self.updates.iter().filter(|(of, ..)| *of == tick).map(|(_, number, _)| number + 1).last();
+            self.updates.iter().filter(|(of, ..)| *of == tick).map(|(_, number, _)| number + 1).next_back();
         self.updates.push_back((tick, number.unwrap_or(0), len));
         let sum: usize = self.updates.iter().map(|(.., len)| len).sum();
         // One entity and the leaves are never cut.
