@@ -154,6 +154,12 @@ impl Viewer {
         self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.window.is_empty()
     }
 
+    /// Whether it was sent no update at the last seal though one was due.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.behind.is_some()
+    }
+
     /// Whether this seal has nothing for the connection.
     fn is_idle(&self) -> bool {
         !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
