@@ -20,6 +20,7 @@ chapters! {
     sessions: "src/sessions.md",
     exactly_once: "src/exactly-once.md",
     outside: "src/outside.md",
+    testing: "src/testing.md",
     limits: "src/limits.md",
     wire: "src/wire.md",
 }

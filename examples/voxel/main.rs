@@ -80,7 +80,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         .piece_level(9)
         .sleep_seconds(SLEEP.as_secs());
     // All bots come from one address.
-    let server = if bots > 0 { server.sockets_per_second(4 * bots as u32 + 200) } else { server };
+    let server = if bots > 0 { server.sockets_per_second(4 * bots + 200) } else { server };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         if bots == 0 { serve(server).await } else { drive(server, &run, args.has("json")).await }

@@ -320,7 +320,7 @@ impl<G: Game> Room<G> {
         player: PlayerId,
         event: &E,
     ) -> Result<(), SendError> {
-        self.messages.push(Target::Player(player), Class::Event, event)
+        self.messages.push(Target::Player(player, self.sessions.last()), Class::Event, event)
     }
 
     /// Sends an event to everyone, held sessions too. It is encoded once.
@@ -364,7 +364,7 @@ impl<G: Game> Room<G> {
         player: PlayerId,
         effect: &E,
     ) -> Result<(), SendError> {
-        self.messages.push(Target::Player(player), Class::Transient, effect)
+        self.messages.push(Target::Player(player, self.sessions.last()), Class::Transient, effect)
     }
 
     /// As [`broadcast`](Self::broadcast), for an effect that may be lost.

@@ -137,6 +137,11 @@ impl Machine {
             self.inbox.capture();
         }
         let Machine { outbox, inbox, .. } = self;
+        // Results that came, were not taken and are not in here come again.
+        let unread = inbox.queue.iter().filter_map(|waiting| match waiting.event {
+            Event::Result { call, .. } if waiting.number? > inbox.captured => Some(call.0),
+            _ => None,
+        });
         let queued = inbox.queue.iter().filter_map(|waiting| Some((waiting.number?, &waiting.event)));
         // The room still has the others.
         let captured = inbox.restored().chain(queued).filter(|(number, _)| *number <= inbox.captured);
@@ -148,7 +153,7 @@ impl Machine {
             last_id: outbox.last_id,
             last: outbox.last,
             runs: outbox.runs.iter().map(|run| (run.number, run.id)).collect(),
-            calls: outbox.calls.iter().copied().collect(),
+            calls: outbox.calls.iter().copied().chain(unread).collect(),
             taken: inbox.taken,
             captured: inbox.captured,
             inbox: captured.filter_map(|(number, event)| Some((number, SavedEvent::of(event)?))).collect(),

@@ -110,7 +110,8 @@ impl Machine {
                 self.keep(now, bytes);
             }
             RoomMessage::Closing(closing) => self.closing(closing),
-            // An answer to a ping that came before the welcome says nothing yet.
+            // The answer to a ping from before the welcome, which says nothing yet.
+            RoomMessage::Pong { .. } => {}
             _ => return Err(DecodeError::Order),
         }
         Ok(())

@@ -36,8 +36,9 @@ pub enum SendError {
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Session(SessionId),
-    Player(PlayerId),
-    /// All sessions up to this one: who comes later has no part in it.
+    /// Sessions of a player, up to this one: what comes later has no part in it.
+    Player(PlayerId, SessionId),
+    /// All sessions up to this one.
     Everyone(SessionId),
     Seeing(u32),
     Key(Key),

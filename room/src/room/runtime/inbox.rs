@@ -28,6 +28,8 @@ pub(super) struct Socket {
     seat: bool,
     /// It left or was closed: nothing more is taken from it.
     ended: bool,
+    /// It ended with a leave.
+    left: bool,
 }
 
 pub(super) struct Inbox<G: Game> {
@@ -60,6 +62,12 @@ impl<G: Game> Inbox<G> {
         self.sockets.get_mut(&conn).filter(|socket| !socket.ended)
     }
 
+    /// Whether a connection that asks to come in still wants what it asks for: who has left already wants no
+    /// session, but the one that she names is to end.
+    pub(super) fn wants(&self, conn: ConnectionId, resumes: bool) -> bool {
+        self.sockets.get(&conn).is_some_and(|socket| !socket.ended || (socket.left && resumes))
+    }
+
     /// A connection is seated; `received` is the number that its client numbers from.
     pub(super) fn seated(&mut self, conn: ConnectionId, session: SessionId, received: u64) {
         if let Some(socket) = self.sockets.get_mut(&conn) {
@@ -77,6 +85,7 @@ impl<G: Game> Inbox<G> {
         if let Some(socket) = self.sockets.get_mut(&conn).filter(|s| !s.ended) {
             self.joining -= usize::from(std::mem::take(&mut socket.seat));
             socket.ended = true;
+            socket.left = matches!(arrival, Arrival::Leave);
             self.arrivals.push((conn, arrival));
         }
     }

@@ -98,8 +98,8 @@ impl<G: Game> Runtime<G> {
     }
 
     pub(super) fn join(&mut self, conn: ConnectionId, join: Join) {
-        if self.inbox.socket(conn).is_none() {
-            // It went again before it had a seat, and knows of no session.
+        if !self.inbox.wants(conn, join.hello.resume.is_some()) {
+            // It went again before it had a seat.
             return;
         }
         match self.admit(&join, 0) {
@@ -166,7 +166,7 @@ impl<G: Game> Runtime<G> {
             scratch = if kept.is_some() { self.take_seat(older) } else { self.unseat(older) };
         }
         self.room.sessions.connect(id, conn);
-        let claim = resume.map(|resume| &resume.claim).filter(|claim| !claim.ids.is_empty());
+        let claim = resume.map(|resume| &resume.claim);
         let scratch = scratch.unwrap_or_default();
         match kept {
             Some(viewer) => self.sit(conn, id, viewer, scratch),

@@ -150,7 +150,10 @@ impl<G: Game> Runtime<G> {
         for Queued { target, class, message } in queued.drain(..) {
             let sessions = match target {
                 Target::Session(session) => vec![session],
-                Target::Player(player) => self.room.sessions.of_player(player).to_vec(),
+                Target::Player(player, last) => {
+                    let theirs = self.room.sessions.of_player(player).iter().copied();
+                    theirs.filter(|id| *id <= last).collect()
+                }
                 Target::Everyone(last) => {
                     self.room.sessions.iter().map(|(id, _)| id).take_while(|id| *id <= last).collect()
                 }

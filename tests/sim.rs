@@ -1,0 +1,152 @@
+//! Whole rooms in one thread: a room, up to 64 clients and the links between them on a clock of their own. Links
+//! delay, stall, break in the middle of a message or without a word; clients hide, reload, open a second tab, bring
+//! old tokens, lie and flood. Whenever everything rests, each replica is what a naive filter of the world says, and
+//! every event has arrived exactly once and in order.
+//!
+//! `SIM_SEEDS=500 cargo test --release --test sim -- --nocapture` runs more seeds; `SIM_SEED=7` runs one and tells
+//! what happens in it.
+
+#[path = "sim/acts.rs"]
+mod acts;
+#[path = "sim/book.rs"]
+mod book;
+#[path = "sim/check.rs"]
+mod check;
+#[path = "sim/edge.rs"]
+mod edge;
+#[path = "sim/game.rs"]
+mod game;
+#[path = "sim/net.rs"]
+mod net;
+#[path = "sim/page.rs"]
+mod page;
+#[path = "sim/plan.rs"]
+mod plan;
+#[path = "sim/rng.rs"]
+mod rng;
+#[path = "sim/rogue.rs"]
+mod rogue;
+#[path = "sim/run.rs"]
+mod run;
+#[path = "sim/said.rs"]
+mod said;
+#[path = "sim/weather.rs"]
+mod weather;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+use room::faults::{Fault, plant};
+use run::{Outcome, Sim};
+
+/// Seeds unless `SIM_SEEDS` says otherwise.
+const SEEDS: u64 = 20;
+/// Seeds within which every planted fault is found.
+const FOUND_WITHIN: u64 = 500;
+/// Seeds that found something once; each test run takes them too.
+const KEPT: &[u64] = &[];
+
+/// What the game's hook panics with where it should.
+struct Boom;
+
+fn variable(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name} is {value}; it should be a number")))
+}
+
+/// Hooks that panic on purpose say nothing.
+fn hush() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !panic.payload().is::<Boom>() && !QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+}
+
+thread_local! {
+    /// Failures are expected and not told of.
+    static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs a seed; the message of what failed.
+fn run(seed: u64, traces: bool) -> Result<Outcome, String> {
+    hush();
+    catch_unwind(AssertUnwindSafe(|| Sim::new(seed, traces).run())).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+    })
+}
+
+#[test]
+fn rooms_and_clients_agree_whatever_their_links_do() {
+    if let Some(seed) = variable("SIM_SEED") {
+        let outcome = run(seed, true).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        return println!("seed {seed}: {outcome:?}");
+    }
+    let seeds = variable("SIM_SEEDS").unwrap_or(SEEDS);
+    let (mut ticks, mut faults, mut failures) = (0, 0, Vec::new());
+    for (count, seed) in KEPT.iter().copied().chain(1..=seeds).enumerate() {
+        match run(seed, false) {
+            Ok(outcome) => {
+                ticks += outcome.ticks;
+                faults += outcome.faults.values().sum::<u64>();
+            }
+            Err(why) => {
+                println!("seed {seed}: {why}\n  again: SIM_SEED={seed} cargo test --test sim -- --nocapture");
+                failures.push(seed);
+            }
+        }
+        if count % 100 == 99 {
+            println!("sim: {} runs, {ticks} ticks, {} failures so far", count + 1, failures.len());
+        }
+    }
+    println!("sim: {seeds} seeds, {ticks} ticks, {faults} faults, {} failures", failures.len());
+    assert!(failures.is_empty(), "these seeds failed: {failures:?}");
+}
+
+#[test]
+fn one_seed_makes_the_same_bytes_twice() {
+    for seed in [3, 4] {
+        assert_eq!(run(seed, false), run(seed, false), "seed {seed}");
+    }
+}
+
+/// Runs seeds with a fault planted until one of them fails.
+fn finds(fault: Fault) {
+    plant(Some(fault));
+    QUIET.set(true);
+    let found = (1..=FOUND_WITHIN).find_map(|seed| Some((seed, run(seed, false).err()?)));
+    plant(None);
+    QUIET.set(false);
+    let (seed, why) = found.unwrap_or_else(|| panic!("no seed of {FOUND_WITHIN} finds {fault:?}"));
+    println!("{fault:?} is found by seed {seed}: {why}");
+}
+
+#[test]
+fn finds_events_that_are_not_told_apart() {
+    finds(Fault::NoDedupe);
+}
+
+#[test]
+fn finds_a_resume_since_the_last_update() {
+    finds(Fault::ResumeSinceTick);
+}
+
+#[test]
+fn finds_an_old_view_that_is_kept() {
+    finds(Fault::OldView);
+}
+
+#[test]
+fn finds_a_leave_that_is_forgotten() {
+    finds(Fault::LeaveForgotten);
+}
+
+#[test]
+fn finds_a_token_that_is_dropped() {
+    finds(Fault::TokenDropped);
+}

@@ -1,0 +1,317 @@
+//! What is known of each session from outside: from the bytes that went over its links, and from what the game's
+//! hooks were told. The run compares the room and the clients with it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use room::runtime::Settings;
+use room::session::Token;
+use room::wire::message::{Ack, Outcome, RoomMessage, Welcome};
+use room::wire::payload;
+use room::{Dropped, PlayerId, SessionId, Tick, limits};
+
+use super::game::{Ask, Kind, Mark, Word};
+
+/// A numbered message of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Word(Word),
+    Result { call: u64, outcome: Result<Ask, String> },
+    Failed(u64),
+}
+
+impl Said {
+    fn read(message: &RoomMessage<'_>) -> Option<Said> {
+        match message {
+            RoomMessage::Event(bytes) => Some(Said::Word(payload::decode(bytes).expect("words decode"))),
+            RoomMessage::Failed(event) => Some(Said::Failed(*event)),
+            RoomMessage::Result { call, outcome: Outcome::Accepted(bytes), .. } => Some(Said::Result {
+                call: *call,
+                outcome: Ok(payload::decode(bytes).expect("results decode")),
+            }),
+            RoomMessage::Result { call, outcome: Outcome::Refused(reason), .. } => {
+                Some(Said::Result { call: *call, outcome: Err((*reason).to_owned()) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a session lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Yes,
+    No,
+    Maybe,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(crate) player: PlayerId,
+    pub(crate) account: Option<String>,
+    pub(crate) conn: Option<u64>,
+    /// The ticks up to which it is held at least and at most.
+    held: Option<(u64, u64)>,
+    pub(crate) dead: bool,
+    /// Its page was hidden on this connection.
+    pub(crate) hidden: bool,
+    /// Its socket ended, and the room has not ticked since.
+    pub(crate) closing: bool,
+    fresh: Token,
+    presented: Option<Token>,
+    displaced: VecDeque<Token>,
+    /// Every token it ever had.
+    pub(crate) tokens: Vec<Token>,
+    epoch: u32,
+    received: u64,
+    /// What it was told; the first has number 1.
+    pub(crate) said: Vec<(Said, Tick)>,
+    /// The last that a client acknowledged.
+    pub(crate) acknowledged: u64,
+    /// The last words of both kinds, those before the join included.
+    pub(crate) own: u64,
+    pub(crate) all: u64,
+    /// The last number handled of each life of each page.
+    pub(crate) acted: BTreeMap<(u32, u32), u64>,
+    flicked: BTreeMap<(u32, u32), u64>,
+    asked: BTreeMap<(u32, u32), u64>,
+    results: BTreeSet<u64>,
+}
+
+impl Book {
+    /// A session begins; `before` are the words of both kinds that it has no part in.
+    pub(crate) fn new(welcome: &Welcome<'_>, conn: u64, account: Option<String>, before: (u64, u64)) -> Book {
+        assert_eq!(
+            (welcome.epoch, welcome.sent, welcome.received),
+            (1, 0, 0),
+            "a session begins at the beginning"
+        );
+        assert!(!welcome.resumed, "nothing was there to be resumed");
+        Book {
+            player: welcome.player,
+            account,
+            conn: Some(conn),
+            held: None,
+            dead: false,
+            hidden: false,
+            closing: false,
+            fresh: welcome.token,
+            presented: None,
+            displaced: VecDeque::new(),
+            tokens: vec![welcome.token],
+            epoch: 1,
+            received: 0,
+            said: Vec::new(),
+            acknowledged: 0,
+            own: before.0,
+            all: before.1,
+            acted: BTreeMap::new(),
+            flicked: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            results: BTreeSet::new(),
+        }
+    }
+
+    /// The session goes on over another connection.
+    pub(crate) fn go_on(&mut self, welcome: &Welcome<'_>, conn: u64, presented: Option<Token>) {
+        assert!(self.conn.is_none(), "the older connection {:?} was not closed", self.conn);
+        assert!(!self.dead, "a session that has ended went on");
+        assert_eq!(welcome.player, self.player, "the session's player");
+        assert!(welcome.epoch > self.epoch, "epoch {} follows {}", welcome.epoch, self.epoch);
+        assert_eq!(welcome.resumed, presented.is_some(), "only a token resumes");
+        assert!(!self.tokens.contains(&welcome.token), "a fresh token");
+        assert!(welcome.received >= self.received || planted(), "the room forgot that it has events");
+        let last = self.said.len() as u64;
+        assert!(welcome.sent <= last, "the room skips {} of {last}", welcome.sent);
+        if presented.is_none() {
+            assert_eq!(
+                welcome.sent, self.acknowledged,
+                "who holds nothing gets all that was not acknowledged"
+            );
+            self.displaced.extend(self.presented.take());
+            self.displaced.push_back(self.fresh);
+            while self.displaced.len() > limits::DISPLACED {
+                self.displaced.pop_front();
+            }
+        }
+        self.presented = presented;
+        self.fresh = welcome.token;
+        self.tokens.push(welcome.token);
+        self.epoch = welcome.epoch;
+        self.received = welcome.received;
+        (self.conn, self.held, self.hidden, self.closing) = (Some(conn), None, false, false);
+    }
+
+    /// The connection is gone and the session held.
+    pub(crate) fn dropped(&mut self, tick: u64, how: Dropped, settings: &Settings) {
+        let rate = u64::from(settings.tick_rate);
+        let usual = match how {
+            Dropped::Closed | Dropped::Misbehaved => limits::HOLD_CLOSED_SECONDS,
+            _ => limits::HOLD_BROKEN_SECONDS,
+        };
+        let (least, most) = match settings.hold_seconds {
+            Some(seconds) => (seconds, seconds),
+            None if self.hidden => (usual, limits::HOLD_HIDDEN_SECONDS),
+            None => (usual, usual),
+        };
+        self.held = Some((tick + u64::from(least) * rate, tick + u64::from(most) * rate));
+        (self.conn, self.closing) = (None, false);
+    }
+
+    pub(crate) fn end(&mut self) {
+        (self.dead, self.conn, self.closing) = (true, None, false);
+    }
+
+    /// Whether it lives after this tick.
+    pub(crate) fn life(&self, tick: u64) -> Life {
+        match (self.conn, self.held) {
+            _ if self.dead => Life::No,
+            (Some(_), _) if self.closing => Life::Maybe,
+            (Some(_), _) => Life::Yes,
+            (None, Some((least, _))) if tick < least => Life::Yes,
+            (None, Some((_, most))) if tick > most => Life::No,
+            _ => Life::Maybe,
+        }
+    }
+
+    pub(crate) fn is_good(&self, token: &Token) -> bool {
+        *token == self.fresh || self.presented.as_ref() == Some(token)
+    }
+
+    pub(crate) fn is_displaced(&self, token: &Token) -> bool {
+        self.displaced.contains(token)
+    }
+
+    /// A token that continues it.
+    pub(crate) fn good_token(&self) -> Token {
+        self.fresh
+    }
+
+    /// The client of the newest connection acknowledged.
+    pub(crate) fn confirm(&mut self, events: u64) {
+        self.presented = None;
+        self.acknowledged = self.acknowledged.max(events);
+    }
+
+    /// A numbered message went out.
+    pub(crate) fn say(&mut self, number: u64, message: &RoomMessage<'_>, tick: Tick) {
+        let said = Said::read(message).expect("only numbered messages are asked about");
+        let next = self.said.len() as u64 + 1;
+        if number < next {
+            let known = &self.said[number as usize - 1].0;
+            assert_eq!(*known, said, "message {number} of the session became another");
+            return;
+        }
+        assert_eq!(number, next, "a number of the session's was left out");
+        match &said {
+            Said::Word(Word { kind: Kind::Own, n, .. }) => {
+                assert_eq!(*n, self.own + 1, "words of the player's own come in order, each once");
+                self.own = *n;
+            }
+            Said::Word(Word { kind: Kind::All, n, .. }) => {
+                assert_eq!(*n, self.all + 1, "words for everyone come in order, each once");
+                self.all = *n;
+            }
+            Said::Word(Word { kind: Kind::Flash, .. }) => panic!("a transient has a number"),
+            Said::Result { call, .. } => assert!(self.results.insert(*call), "call {call} has two results"),
+            Said::Failed(_) => {}
+        }
+        self.said.push((said, tick));
+    }
+
+    /// The game handled an event.
+    pub(crate) fn act(&mut self, mark: Mark) {
+        let last = self.acted.entry((mark.page, mark.life)).or_default();
+        assert_eq!(mark.n, *last + 1, "events of page {} come in order, each once", mark.page);
+        *last = mark.n;
+    }
+
+    /// The game handled a transient.
+    pub(crate) fn flick(&mut self, mark: Mark) {
+        let last = self.flicked.entry((mark.page, mark.life)).or_default();
+        assert!(mark.n > *last, "transient {} of page {} came after {last}", mark.n, mark.page);
+        *last = mark.n;
+    }
+
+    /// The game handled a call.
+    pub(crate) fn ask(&mut self, ask: Ask) {
+        let Mark { page, life, n } = ask.mark;
+        let last = self.asked.entry((page, life)).or_default();
+        assert!(n > *last, "call {n} of page {page} came after {last}");
+        *last = n;
+        let acted = self.acted.get(&(page, life)).copied().unwrap_or(0);
+        assert_eq!(acted, ask.after, "call {n} of page {page} stands in line with its events");
+    }
+}
+
+/// Where a fault is planted, what it breaks should be found where players would.
+fn planted() -> bool {
+    use room::faults::{Fault, is};
+    is(Fault::NoDedupe)
+}
+
+/// A connection's numbers and what is on its wire.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    pub(crate) session: Option<SessionId>,
+    /// The number of the next event.
+    next: u64,
+    /// Heads of the open update, and of the last whole one.
+    open: Option<(Tick, Tick)>,
+    whole: Option<(Tick, Tick)>,
+    /// Parts on the wire: the update's tick, which part, and its bytes.
+    updates: VecDeque<(Tick, u32, usize)>,
+    events: VecDeque<(u64, usize)>,
+    /// Events before which an update of their send went out, with nothing held back.
+    pub(crate) behind: BTreeSet<u64>,
+}
+
+impl Flow {
+    pub(crate) fn welcome(&mut self, session: SessionId, sent: u64) {
+        assert_eq!(self.session, None, "one welcome a connection");
+        self.session = Some(session);
+        self.next = sent + 1;
+    }
+
+    /// A part of an update went out.
+    pub(crate) fn part(&mut self, bytes: &[u8], len: usize, window: usize) {
+        let part = room::wire::update::Part::decode(bytes).expect("the room's parts decode");
+        if let Some(head) = part.head {
+            assert_eq!(self.open, None, "an update begins where another has ended");
+            self.open = Some((head.tick, head.complete));
+        }
+        let (tick, complete) = self.open.expect("a part belongs to an update");
+        if part.last {
+            (self.open, self.whole) = (None, Some((tick, complete)));
+        }
+        let number =
+            self.updates.iter().filter(|(of, ..)| *of == tick).map(|(_, number, _)| number + 1).next_back();
+        self.updates.push_back((tick, number.unwrap_or(0), len));
+        let sum: usize = self.updates.iter().map(|(.., len)| len).sum();
+        // One entity and the leaves are never cut.
+        assert!(sum <= window + 2 * limits::PART, "{sum} bytes of updates are on the wire");
+    }
+
+    /// An event went out; returns its number.
+    pub(crate) fn event(&mut self, len: usize, tick: Tick) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.events.push_back((number, len));
+        let sum: usize = self.events.iter().map(|(_, len)| len).sum();
+        assert!(sum <= limits::EVENTS_WINDOW + limits::ROOM_MESSAGE, "{sum} bytes of events are on the wire");
+        if self.whole == Some((tick, tick)) {
+            self.behind.insert(number);
+        }
+        number
+    }
+
+    pub(crate) fn acknowledge(&mut self, ack: Ack) {
+        let Ack { tick, parts, events } = ack;
+        self.updates.retain(|(of, ..)| *of > tick);
+        let open = self.updates.front().map(|(of, ..)| *of);
+        self.updates.retain(|(of, number, _)| Some(*of) != open || *number >= parts);
+        while self.events.front().is_some_and(|(number, _)| *number <= events) {
+            self.events.pop_front();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The comparison of a room at rest with its clients: a naive filter of the world, and what was counted.
+
+use std::collections::BTreeMap;
+
+use room::wire::record::StoredRecord;
+use room::{ConnectionId, Entity, PlayerId, Room, Visible};
+use room_client::Status;
+use room_client::replica::Replica;
+
+use super::game::{Avatar, Board, Coin, Purse, Rock, World};
+use super::run::Sim;
+
+/// An entity of the room, as the oracle sees it.
+struct Thing {
+    at: [f64; 2],
+    owner: Option<PlayerId>,
+    record: StoredRecord,
+}
+
+fn things(room: &Room<World>) -> BTreeMap<u64, Thing> {
+    let mut all = BTreeMap::new();
+    for (id, it) in room.all::<Avatar>() {
+        all.insert(id.get(), Thing { at: [it.x, it.y], owner: Some(it.owner), record: StoredRecord::of(it) });
+    }
+    for (id, it) in room.all::<Rock>() {
+        all.insert(id.get(), Thing { at: [it.x, it.y], owner: None, record: StoredRecord::of(it) });
+    }
+    for (id, it) in room.all::<Coin>() {
+        all.insert(id.get(), Thing { at: [it.x, it.y], owner: None, record: StoredRecord::of(it) });
+    }
+    all
+}
+
+fn collect<K: Visible + Entity>(replica: &Replica, held: &mut BTreeMap<u64, StoredRecord>) {
+    for (id, entity) in replica.all::<K>() {
+        assert!(held.insert(id.get(), StoredRecord::of(entity)).is_none(), "{id:?} is held twice");
+    }
+}
+
+impl Sim {
+    /// What a page that should be at rest still waits for.
+    pub(crate) fn unsettled(&self, id: u32) -> Option<String> {
+        let page = &self.pages[&id];
+        match page.machine.status() {
+            Status::Closed { .. } | Status::Lost => return None,
+            Status::Joined => {}
+            status => return Some(format!("is {status:?}")),
+        }
+        let Some((number, socket)) = page.socket.and_then(|id| Some((id, self.sockets.get(&id)?))) else {
+            return Some(String::from("has no socket"));
+        };
+        let Some(session) = socket.flow.session else { return Some(String::from("has no welcome")) };
+        let book = &self.books[&session];
+        if book.conn != Some(number) {
+            return Some(format!("is joined to session {session}, which is elsewhere: {:?}", book.conn));
+        }
+        if !self.runtime.room().is_drained(ConnectionId(number)) {
+            return Some(String::from("is not drained"));
+        }
+        let said = book.said.len() as u64;
+        if page.reading.session != Some(session) || page.reading.taken(Some(book)) < said {
+            return Some(format!("has read {} of {said} messages", page.reading.cursor));
+        }
+        let waiting = page.machine.unacknowledged();
+        if waiting > 0 {
+            return Some(format!("waits for {waiting} acknowledgements"));
+        }
+        if self.runtime.room().unacknowledged_events(session).0 > 0 {
+            return Some(String::from("has not acknowledged its events"));
+        }
+        None
+    }
+
+    /// Compares everything at rest.
+    pub(crate) fn check(&mut self) {
+        let ids: Vec<u32> = self.pages.keys().copied().collect();
+        let all = things(self.runtime.room());
+        for id in ids {
+            self.scan(id);
+            if self.pages[&id].machine.is_joined() {
+                self.check_view(id, &all);
+                self.check_counts(id);
+            }
+        }
+        for book in self.books.values().filter(|book| book.conn.is_some()) {
+            let game = self.runtime.game();
+            let own = game.own.get(&book.player).copied().unwrap_or(0);
+            assert_eq!((book.own, book.all), (own, game.all), "words for player {} went out", book.player);
+        }
+        self.checks += 1;
+    }
+
+    fn check_counts(&self, id: u32) {
+        let page = &self.pages[&id];
+        let book = &self.books[&page.reading.session.expect("it is at rest")];
+        let handled = |page, life| book.acted.get(&(page, life)).copied().unwrap_or(0);
+        let own = handled(id, page.life);
+        assert_eq!(own, page.said, "the room handled what page {id} said in life {}", page.life);
+        for ((older, life), said) in &page.reading.owed {
+            let handled = handled(*older, *life);
+            assert!(
+                handled >= *said,
+                "{handled} of {said} events of page {older}, which page {id} continues"
+            );
+        }
+        let waits: Vec<_> = page.reading.calls.iter().filter(|(_, ask)| ask.mark.page == id).collect();
+        assert!(waits.is_empty(), "page {id} still waits for the results of {waits:?}");
+    }
+
+    fn check_view(&self, id: u32, all: &BTreeMap<u64, Thing>) {
+        let page = &self.pages[&id];
+        let (room, game) = (self.runtime.room(), self.runtime.game());
+        let number = page.socket.expect("it is joined");
+        let player = room.connection(ConnectionId(number)).expect("it is joined").player();
+        assert_eq!(page.machine.player(), Some(player), "page {id} knows who it is");
+        let replica = page.machine.replica();
+        let mut held = BTreeMap::new();
+        collect::<Avatar>(replica, &mut held);
+        collect::<Rock>(replica, &mut held);
+        collect::<Coin>(replica, &mut held);
+        assert_eq!(replica.len(), held.len() + 2, "page {id} holds state and private state besides");
+        assert_eq!(replica.complete(), replica.tick(), "nothing is held back from page {id}");
+        let same = |ours: Option<StoredRecord>, theirs: StoredRecord| ours == Some(theirs);
+        let board = replica.state::<Board>();
+        assert!(
+            same(board.map(StoredRecord::of), StoredRecord::of(room.state::<Board>())),
+            "page {id}: {board:?}"
+        );
+        let purse = replica.private::<Purse>();
+        let theirs = room.private::<Purse>(player).expect("a player has private state");
+        assert!(same(purse.map(StoredRecord::of), StoredRecord::of(theirs)), "page {id}: {purse:?}");
+
+        let around = game.seats[&player].at;
+        let distance = |thing: &Thing| {
+            let [x, y] = [thing.at[0] - around[0], thing.at[1] - around[1]];
+            (x * x + y * y).sqrt()
+        };
+        for (entity, thing) in all {
+            let far = distance(thing);
+            let own = thing.owner == Some(player);
+            let must = own || (far <= self.plan.range && self.plan.limit.is_none());
+            let may = own || far <= self.plan.release;
+            let there = held.get(entity);
+            let sent =
+                room::EntityId::from_wire(*entity).is_some_and(|it| room.was_sent(ConnectionId(number), it));
+            assert!(
+                (there.is_some() || !must) && (there.is_none() || may) && there.is_some() == sent,
+                "page {id} at {around:?}: {entity} at {:?} is {far} away; held {}, sent {sent}",
+                thing.at,
+                there.is_some()
+            );
+            if let Some(record) = there {
+                assert!(*record == thing.record, "page {id} holds another {entity} than the room has");
+            }
+        }
+        let strange: Vec<&u64> = held.keys().filter(|id| !all.contains_key(id)).collect();
+        assert!(strange.is_empty(), "page {id} holds {strange:?}, which do not live");
+        if let Some(most) = self.plan.limit {
+            let others = held.keys().filter(|id| all[id].owner != Some(player)).count();
+            assert!(others <= most + most.div_ceil(10), "page {id} holds {others}, past the limit of {most}");
+        }
+    }
+}

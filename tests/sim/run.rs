@@ -1,0 +1,267 @@
+//! One run: a room, its clients and the links between them on one clock, from one seed.
+
+use std::collections::BTreeMap;
+
+use room::SessionId;
+use room::runtime::{Closed, Runtime};
+use room::session::Resume;
+use room_client::Status;
+
+use super::book::Book;
+use super::edge::{Owner, Socket, Stage};
+use super::game::{Avatar, World};
+use super::net::STEP;
+use super::page::Page;
+use super::plan::Plan;
+use super::rng::Rng;
+
+/// Milliseconds of a tick.
+const TICK: u64 = 50;
+/// Milliseconds in which everything comes to rest once the faults have stopped.
+const REST: u64 = 90_000;
+
+/// Milliseconds in which the game hears of nothing once everything is at rest.
+const QUIET: u64 = 500;
+
+/// All bytes of a run as one number.
+#[derive(Debug)]
+pub(crate) struct Hash(pub(crate) u64);
+
+impl Hash {
+    pub(crate) fn add(&mut self, socket: u64, bytes: &[u8]) {
+        for byte in socket.to_le_bytes().iter().chain(bytes) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+pub(crate) struct Sim {
+    pub(crate) plan: Plan,
+    pub(crate) rng: Rng,
+    /// Milliseconds.
+    pub(crate) now: u64,
+    pub(crate) runtime: Runtime<World>,
+    pub(crate) accounts: Vec<Option<String>>,
+    pub(crate) pages: BTreeMap<u32, Page>,
+    pub(crate) pages_made: u32,
+    pub(crate) sockets: BTreeMap<u64, Socket>,
+    pub(crate) sockets_made: u64,
+    pub(crate) books: BTreeMap<SessionId, Book>,
+    /// The session of each connection that was welcomed.
+    pub(crate) conns: BTreeMap<u64, SessionId>,
+    /// Resumes that wait for the room.
+    pub(crate) resumes: BTreeMap<u64, Option<Resume>>,
+    /// Words before a join.
+    pub(crate) joined: BTreeMap<u64, (u64, u64)>,
+    /// As a welcome said.
+    pub(crate) generation: (u64, u64),
+    /// When the game heard of something last.
+    pub(crate) stirred: u64,
+    /// No faults.
+    pub(crate) calm: bool,
+    pub(crate) hash: Hash,
+    pub(crate) ticks: u64,
+    pub(crate) checks: u64,
+    pub(crate) faults: BTreeMap<&'static str, u64>,
+    traces: bool,
+}
+
+/// What a run was.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) ticks: u64,
+    pub(crate) checks: u64,
+    pub(crate) hash: u64,
+    pub(crate) faults: BTreeMap<&'static str, u64>,
+}
+
+impl Sim {
+    pub(crate) fn new(seed: u64, traces: bool) -> Sim {
+        let mut rng = Rng::new(seed);
+        let plan = Plan::new(&mut rng);
+        let game = World::new(plan.clone(), rng.fork());
+        let runtime = Runtime::new(game, plan.settings.clone(), rng.bytes()).expect("the room starts");
+        let account = |person| format!("account {person}");
+        let accounts = (0..plan.clients).map(|person| rng.one_in(2).then(|| account(person))).collect();
+        Sim {
+            plan,
+            rng,
+            now: 0,
+            runtime,
+            accounts,
+            pages: BTreeMap::new(),
+            pages_made: 0,
+            sockets: BTreeMap::new(),
+            sockets_made: 0,
+            books: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            resumes: BTreeMap::new(),
+            joined: BTreeMap::new(),
+            generation: (0, 0),
+            stirred: 0,
+            calm: false,
+            hash: Hash(0xcbf2_9ce4_8422_2325),
+            ticks: 0,
+            checks: 0,
+            faults: BTreeMap::new(),
+            traces,
+        }
+    }
+
+    pub(crate) fn trace(&self, what: impl FnOnce() -> String) {
+        if self.traces {
+            println!("{:>7} ms, tick {:>4}: {}", self.now, self.runtime.now().0, what());
+        }
+    }
+
+    pub(crate) fn count(&mut self, fault: &'static str) {
+        *self.faults.entry(fault).or_default() += 1;
+    }
+
+    pub(crate) fn run(mut self) -> Outcome {
+        self.trace(|| format!("{:#?}", self.plan));
+        self.drain();
+        for person in 0..self.plan.clients {
+            self.open_page(person, self.accounts[person].clone(), None);
+        }
+        for _ in 0..self.plan.rounds {
+            let until = self.now + self.plan.seconds * 1000;
+            while self.now < until {
+                self.step();
+            }
+            self.rest();
+        }
+        self.finish();
+        let Sim { ticks, checks, hash, faults, .. } = self;
+        Outcome { ticks, checks, hash: hash.0, faults }
+    }
+
+    fn step(&mut self) {
+        self.now += STEP;
+        if !self.calm {
+            self.weather();
+            self.strangers();
+            self.people();
+            self.runtime.parts_mut().0.refuse = self.plan.mischief > 0 && self.now % 20_000 < 500;
+        }
+        self.serve();
+        self.rogues();
+        let pages: Vec<u32> = self.pages.keys().copied().collect();
+        for id in pages {
+            self.run_page(id);
+        }
+        if self.now.is_multiple_of(TICK) {
+            self.tick();
+        }
+    }
+
+    fn rogues(&mut self) {
+        let rogues =
+            self.sockets.iter().filter(|(_, it)| it.client_open && matches!(it.owner, Owner::Rogue(_)));
+        let ids: Vec<u64> = rogues.map(|(id, _)| *id).collect();
+        for id in ids {
+            if self.stranger(id) || self.calm {
+                let socket = self.sockets.get_mut(&id).expect("it was listed");
+                socket.client_open = false;
+                self.cut(id, None, Some(0));
+            }
+        }
+    }
+
+    /// The faults stop and everything comes to rest; then it is compared.
+    fn rest(&mut self) {
+        self.last_storm();
+        self.calm = true;
+        self.runtime.parts_mut().0.refuse = false;
+        self.trace(|| String::from("the faults stop"));
+        for socket in self.sockets.values_mut() {
+            (socket.loses_close, socket.loses_welcome) = (false, false);
+            socket.up.calm();
+            socket.down.calm();
+            if socket.cut {
+                (socket.client_learns, socket.server_learns) = (Some(self.now), Some(self.now));
+            }
+        }
+        self.wake();
+        let begun = self.now;
+        self.stirred = begun;
+        loop {
+            (0..10).for_each(|_| self.step());
+            let waits = self.pages.keys().find_map(|id| Some((*id, self.unsettled(*id)?)));
+            if let Some((page, why)) = waits {
+                assert!(self.now < begun + REST, "page {page} does not come to rest: it {why}");
+            } else if self.now >= self.stirred + QUIET {
+                break;
+            }
+        }
+        self.trace(|| String::from("everything rests"));
+        self.check();
+        self.calm = false;
+        self.runtime.parts_mut().0.frozen = false;
+    }
+
+    /// Nothing changes any more after a last large change, and links break while it is on its way: what they lose
+    /// must be made up for by the resume.
+    fn last_storm(&mut self) {
+        let (game, room) = self.runtime.parts_mut();
+        game.frozen = true;
+        if self.plan.storm == 0 {
+            return;
+        }
+        game.storm(room);
+        for _ in 0..self.rng.below(60) {
+            self.step();
+        }
+        let ids: Vec<u64> = self.sockets.keys().copied().collect();
+        for id in ids {
+            if self.rng.one_in(2) {
+                self.count("cuts");
+                self.cut_somehow(id);
+            }
+        }
+    }
+
+    /// Pages have network, are seen, and come back at once.
+    fn wake(&mut self) {
+        let clock = self.clock();
+        let ids: Vec<u32> = self.pages.keys().copied().collect();
+        for id in ids {
+            let page = self.pages.get_mut(&id).expect("it was listed");
+            page.offline_until = page.offline_until.min(self.now);
+            page.frame = page.frame.min(200);
+            if page.done {
+                continue;
+            }
+            if std::mem::take(&mut page.hidden) {
+                page.machine.handle_hidden(clock, false);
+            }
+            if *page.machine.status() != Status::Joined {
+                page.machine.handle_online(clock);
+            }
+            self.observe(id);
+            self.transmit(id);
+        }
+    }
+
+    /// Everyone goes; nothing of them stays past its hold.
+    fn finish(&mut self) {
+        let ids: Vec<u64> = self.sockets.keys().copied().collect();
+        for id in ids {
+            if !matches!(self.sockets[&id].stage, Stage::Over) {
+                self.server_loses(id, Closed::Broken);
+            }
+        }
+        self.runtime.parts_mut().0.frozen = true;
+        let most = u64::from(self.plan.settings.hold_seconds.unwrap_or(room::limits::HOLD_HIDDEN_SECONDS));
+        for _ in 0..most * 20 + 3 {
+            self.now += TICK;
+            self.tick();
+            if self.runtime.sessions() == 0 {
+                break;
+            }
+        }
+        assert_eq!(self.runtime.sessions(), 0, "sessions that nobody has");
+        assert_eq!(self.runtime.room().count::<Avatar>(), 0, "avatars that nobody has");
+        assert!(self.runtime.game().seats.is_empty(), "players that nobody is");
+    }
+}
