@@ -28,7 +28,7 @@ use rogue::{Known, Rogue};
 
 /// What one input may ask for.
 const STEPS: usize = 300;
-const TICKS: u64 = 600;
+const TICKS: u64 = 200;
 /// Bytes that the game sends in one input at the most, not counting answers to clients.
 const SPOKEN: usize = 8 << 20;
 const SEATS: usize = 4;
@@ -47,14 +47,28 @@ const MEMORY: usize = ROOM + SEATS * SESSION + WAITING * 8 * limits::CLAIM + 2 *
 /// What a room holds that everybody has left: buffers, and who had an account.
 const EMPTY: usize = ROOM + (4 << 20);
 
+/// What inputs came to, so that a test can see that they reach what they should.
+#[derive(Debug, Default)]
+pub(crate) struct Reached {
+    /// Codes with which the room closed connections; 0 for an end without a close frame.
+    pub(crate) codes: BTreeSet<u16>,
+    /// Welcomes that resumed, of rogues and of the honest client.
+    pub(crate) resumed: [usize; 2],
+    /// Comparisons of the honest client with the room, and rooms seen empty in the end.
+    pub(crate) compared: usize,
+    pub(crate) emptied: usize,
+    /// Results and failures that came to the honest client.
+    pub(crate) answered: usize,
+}
+
 /// Plays an input.
 ///
 /// # Panics
 /// If the room does what it should not.
-pub(crate) fn session(data: &[u8]) {
+pub(crate) fn session(data: &[u8], reached: &mut Reached) {
     let before = counting::held();
     let mut input = Input(data);
-    let mut play = Play::new(&mut input, before);
+    let mut play = Play::new(&mut input, before, reached);
     for _ in 0..STEPS {
         if input.is_empty() {
             break;
@@ -74,7 +88,8 @@ enum Stage {
     Closed,
 }
 
-struct Play {
+struct Play<'r> {
+    reached: &'r mut Reached,
     room: Runtime<Arena>,
     stages: BTreeMap<ConnectionId, Stage>,
     accounts: BTreeMap<ConnectionId, Option<String>>,
@@ -93,8 +108,8 @@ struct Play {
     before: isize,
 }
 
-impl Play {
-    fn new(input: &mut Input<'_>, before: isize) -> Play {
+impl<'r> Play<'r> {
+    fn new(input: &mut Input<'_>, before: isize, reached: &'r mut Reached) -> Self {
         let eyes = input.pick(&[Eyes::Everything, Eyes::Near, Eyes::Few, Eyes::Words]);
         let deployed = !input.one_in(3);
         let settings = Settings {
@@ -112,13 +127,14 @@ impl Play {
             ]),
             events_most: input.pick(&[limits::EVENTS, 8]),
             events_bytes: input.pick(&[limits::EVENTS_BYTES, limits::ROOM_MESSAGE]),
-            view_hash: true,
+            view_hash: input.one_in(4),
             deployed,
             piece_level: 1,
             ..Settings::default()
         };
         let room = Runtime::new(Arena::new(eyes, deployed), settings, [9; 32]).expect("the room starts");
         let mut play = Play {
+            reached,
             room,
             stages: BTreeMap::new(),
             accounts: BTreeMap::new(),
@@ -145,7 +161,7 @@ impl Play {
                 }
             }
             3 => {
-                for _ in 0..input.u8() {
+                for _ in 0..input.u8() % 64 {
                     self.tick();
                 }
             }
@@ -388,12 +404,9 @@ impl Play {
 
     /// The honest client connects. Nothing that others do makes its resume fail while its session lives.
     fn dial(&mut self) {
-        let lives = |play: &Play| {
-            play.honest.seat.is_some_and(|seat| {
-                play.room.room().sessions_of(seat.player).any(|session| session == seat.session)
-            })
-        };
-        let lived = lives(self);
+        let lived = self.honest.seat.is_some_and(|seat| {
+            self.room.room().sessions_of(seat.player).any(|session| session == seat.session)
+        });
         let resume: Option<Resume> = self.honest.dial(ConnectionId(self.next));
         self.connect(Identity::account(honest::NAME), &rogue::hello(honest::NAME, resume));
         assert!(!lived || self.honest.conn.is_some(), "a resume with the right token was refused");
@@ -410,6 +423,7 @@ impl Play {
                 match transmit.outgoing {
                     Outgoing::Abort => {
                         *stage = Stage::Closed;
+                        self.reached.codes.insert(0);
                         if honest {
                             self.honest.hang_up();
                         }
@@ -418,6 +432,7 @@ impl Play {
                         assert!(reason.len() <= limits::CLOSE_REASON);
                         assert!(CODES.contains(&code), "{code}: {reason}");
                         *stage = Stage::Closed;
+                        self.reached.codes.insert(code);
                         if honest {
                             self.honest.closed(code);
                         }
@@ -432,10 +447,16 @@ impl Play {
                                 let account = self.accounts[&conn].clone();
                                 self.known.tokens.push((welcome.session, welcome.token, account));
                                 self.known.generation = welcome.generation;
+                                self.reached.resumed[usize::from(honest)] += usize::from(welcome.resumed);
+                            }
+                            RoomMessage::Result { .. } | RoomMessage::Failed(_) => {
+                                self.reached.answered += usize::from(honest);
                             }
                             RoomMessage::Pong { .. } => {}
-                            _ => assert_eq!(*stage, Stage::Welcomed, "nothing comes before the welcome"),
+                            _ => {}
                         }
+                        let early = matches!(message, RoomMessage::Pong { .. });
+                        assert!(early || *stage == Stage::Welcomed, "nothing comes before the welcome");
                         if honest {
                             self.honest.take(&message);
                         } else if let Some(rogue) = self.rogues.get_mut(&conn) {
@@ -455,7 +476,7 @@ impl Play {
 }
 
 /// The codes with which a room closes connections.
-const CODES: [u16; 10] = [
+pub(crate) const CODES: [u16; 10] = [
     code::LEFT,
     code::BAD_MESSAGE,
     code::SECOND_HELLO,

@@ -1,7 +1,7 @@
 //! The fuzz of the whole server session with inputs from a seed: a room under whatever clients, sockets and a
 //! careless game may do. What it checks is in `fuzz/session.rs`; `fuzz` has the same for libFuzzer.
 //!
-//! `FUZZ_INPUTS=n` runs more. An input that fails is printed, as short as it still fails, for `FOUND` below;
+//! `FUZZ_INPUTS=n` runs more, `FUZZ_LEN=n` longer ones. An input that fails is printed, as short as it still fails, for `FOUND` below;
 //! `FUZZ_SEED=n FUZZ_INPUTS=1` runs it again.
 
 #[path = "../room/tests/decode/counting.rs"]
@@ -12,15 +12,17 @@ mod mutate;
 #[path = "../fuzz/session.rs"]
 mod session;
 
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use session::Reached;
 
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// Inputs unless `FUZZ_INPUTS` says otherwise.
 const INPUTS: u64 = 3000;
-/// The most bytes of an input.
-const LEN: usize = 600;
+/// The most bytes of an input unless `FUZZ_LEN` says otherwise.
+const LEN: usize = 250;
 
 /// Inputs that found something, and what.
 const FOUND: &[(&str, &str)] = &[(
@@ -34,14 +36,14 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 /// The input of a seed.
-fn input(seed: u64) -> Vec<u8> {
+fn input(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = mutate::Rng(seed);
-    let len = 1 + rng.below(LEN);
+    let len = 1 + rng.below(len);
     (0..len).map(|_| rng.next() as u8).collect()
 }
 
-fn fails(data: &[u8]) -> bool {
-    catch_unwind(|| session::session(data)).is_err()
+fn fails(data: &[u8], reached: &mut Reached) -> bool {
+    catch_unwind(AssertUnwindSafe(|| session::session(data, reached))).is_err()
 }
 
 /// Without what it still fails without.
@@ -54,7 +56,7 @@ fn shrunk(mut data: Vec<u8>) -> Vec<u8> {
         while at + size <= data.len() {
             let mut less = data.clone();
             less.drain(at..at + size);
-            if fails(&less) { data = less } else { at += size }
+            if fails(&less, &mut Reached::default()) { data = less } else { at += size }
         }
         size /= 2;
     }
@@ -75,20 +77,30 @@ fn from_hex(text: &str) -> Vec<u8> {
 fn no_input_makes_the_room_panic_hold_too_much_or_break_its_word() {
     let inputs = variable("FUZZ_INPUTS").unwrap_or(INPUTS);
     let first = variable("FUZZ_SEED").unwrap_or(1);
+    let len = variable("FUZZ_LEN").map_or(LEN, |len| len as usize);
+    let mut reached = Reached::default();
     for seed in first..first + inputs {
-        if fails(&input(seed)) {
-            let short = shrunk(input(seed));
+        if fails(&input(seed, len), &mut reached) {
+            let short = shrunk(input(seed, len));
             println!("FUZZ_SEED={seed} {}", hex(&short));
             // Once more, for its words.
-            session::session(&short);
+            session::session(&short, &mut reached);
             panic!("FUZZ_SEED={seed} fails, and not again when it is shorter");
         }
+    }
+    println!("{reached:?}");
+    if inputs >= INPUTS {
+        // Inputs that are all refused would find nothing.
+        assert!(session::CODES.iter().chain(&[0]).all(|code| reached.codes.contains(code)), "{reached:?}");
+        let counts =
+            [reached.resumed[0], reached.resumed[1], reached.compared, reached.emptied, reached.answered];
+        assert!(counts.iter().all(|count| *count > INPUTS as usize / 30), "{reached:?}");
     }
 }
 
 #[test]
 fn inputs_that_found_something_find_nothing_more() {
     for (input, what) in FOUND {
-        assert!(!fails(&from_hex(input)), "again: {what}");
+        assert!(!fails(&from_hex(input), &mut Reached::default()), "again: {what}");
     }
 }

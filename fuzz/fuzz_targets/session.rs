@@ -10,4 +10,4 @@ mod session;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| session::session(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| session::session(data, &mut session::Reached::default()));

@@ -66,7 +66,8 @@ impl Known {
                 let some = ids.enumerate().filter(|(n, _)| bits >> (n % 16) & 1 == 1);
                 some.map(|(_, id)| id).collect()
             }
-            3 => (1..=limits::CLAIM as u64).filter_map(EntityId::from_wire).collect(),
+            // As many as fit.
+            3 if input.one_in(16) => (1..=limits::CLAIM as u64).filter_map(EntityId::from_wire).collect(),
             _ => {
                 let mut ids: Vec<EntityId> =
                     (0..input.below(9)).filter_map(|_| EntityId::from_wire(input.number())).collect();

@@ -11,7 +11,7 @@ use super::{EMPTY, MEMORY, Play, counting};
 /// Ticks after which nothing may wait any more for a client that keeps up.
 const PATIENCE: usize = 700;
 /// Ticks that are worth waiting for the end of the holds.
-const HOLDS: u64 = 700;
+const HOLDS: u64 = 130;
 
 /// Whether a client should hold an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Seen {
     No,
 }
 
-impl Play {
+impl Play<'_> {
     pub(super) fn check(&self) {
         if let Some(wrong) = &self.room.game().wrong {
             panic!("{wrong}");
@@ -38,6 +38,7 @@ impl Play {
         self.honest.silent = false;
         if self.catch_up() {
             self.compare();
+            self.reached.compared += 1;
         }
         self.check();
         for conn in std::mem::take(&mut self.rogues).into_keys() {
@@ -51,6 +52,7 @@ impl Play {
         if ticks <= HOLDS {
             (0..ticks).for_each(|_| self.force_tick());
             assert_eq!(self.room.sessions(), 0, "nobody is held any more");
+            self.reached.emptied += 1;
             assert_eq!(self.room.room().players(), 0);
             let held = counting::held() - self.before;
             assert!(held <= EMPTY as isize, "{held} bytes for nobody; the bound is {EMPTY}");
@@ -163,6 +165,6 @@ impl Play {
     }
 }
 
-fn room_eyes(play: &Play) -> Eyes {
+fn room_eyes(play: &Play<'_>) -> Eyes {
     play.room.game().eyes
 }
