@@ -100,7 +100,9 @@ impl Sim {
             None => Machine::new(schema, options, seed),
             Some(saved) => {
                 (reading, players) = (saved.reading, saved.players);
-                Machine::restore(schema, options, saved.checkpoint, UNIX_MS + self.now, seed)
+                let stored = serde_json::to_string(&saved.checkpoint).expect("JSON holds a checkpoint");
+                let checkpoint = serde_json::from_str(&stored).expect("it is as it was");
+                Machine::restore(schema, options, checkpoint, UNIX_MS + self.now, seed)
                     .expect("the checkpoint is of this room")
             }
         };

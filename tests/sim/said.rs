@@ -115,8 +115,9 @@ impl Sim {
             }
             RoomMessage::Event(_) | RoomMessage::Result { .. } | RoomMessage::Failed(_) => {
                 let number = socket.flow.event(bytes.len(), tick);
-                book.say(number, &message, tick);
+                book.say(number, &message, tick, matches!(socket.owner, Owner::Rogue(_)));
             }
+            RoomMessage::Transient(_) => assert!(!socket.flow.hidden, "a hidden page is sent a transient"),
             _ => {}
         }
         if !socket.cut && !matches!(socket.stage, Stage::Over) {
@@ -135,10 +136,11 @@ impl Sim {
         socket.flow.welcome(welcome.session, welcome.sent);
         let presented = socket.presented;
         let (account, lost) = (socket.account.clone(), socket.loses_welcome);
+        let lies = matches!(socket.owner, Owner::Rogue(_));
         self.conns.insert(id, welcome.session);
         if let Some(book) = self.books.get_mut(&welcome.session) {
             assert_eq!(book.account, account, "the session's account");
-            book.go_on(welcome, id, presented);
+            book.go_on(welcome, id, presented, lies);
         } else {
             let before = before.expect("a session begins with a join");
             self.books.insert(welcome.session, Book::new(welcome, id, account, before));
