@@ -7,9 +7,9 @@ use std::time::Duration;
 use room::room::log::Log;
 use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Hello, Token};
-use room::wire::message::{Ack, ClientMessage, Outcome, RoomMessage, Welcome};
+use room::wire::message::{Ack, Claim, ClientMessage, Outcome, Resume, RoomMessage, Welcome};
 use room::wire::{PROTOCOL_VERSION, payload};
-use room::{ConnectionId, Game, PlayerId, Room, Tick};
+use room::{ConnectionId, EntityId, Game, PlayerId, Room, Tick};
 use room_client::replica::{Applied, Replica};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -240,14 +240,29 @@ impl<G: Game> Link<G> {
 
     /// As [`open`](Self::open), with a name and a build.
     pub(crate) fn open_as(&mut self, name: &str, build: Option<&str>, identity: Identity) -> ConnectionId {
+        self.open_with(hello::<G>(name, build), identity)
+    }
+
+    /// As [`open`](Self::open), with any hello.
+    pub(crate) fn open_with(&mut self, hello: Hello, identity: Identity) -> ConnectionId {
         let conn = ConnectionId(self.next);
         self.next += 1;
         let mut first = Vec::new();
-        hello::<G>(name, build).encode(&mut first);
+        hello.encode(&mut first);
         let hello = session::admit(&first, &G::schema()).expect("the hello is right");
         self.clients.insert(conn, Client::new::<G>(self.keep));
         self.admit(conn, hello, identity);
         conn
+    }
+
+    /// The hello with which a client goes on: with its token, and a claim.
+    pub(crate) fn hello_again(&self, conn: ConnectionId, complete: Tick, ids: Vec<EntityId>) -> Hello {
+        let welcome = self.client(conn).welcome.as_ref().expect("it was welcomed");
+        let (generation, incarnation) = (welcome.generation, welcome.incarnation);
+        let claim = Claim { generation, incarnation, complete, ids };
+        let received = self.client(conn).received;
+        let resume = Resume { session: welcome.session, token: welcome.token, received, claim };
+        Hello { resume: Some(resume), ..hello::<G>("Ada", None) }
     }
 
     fn admit(&mut self, conn: ConnectionId, hello: Hello, identity: Identity) {

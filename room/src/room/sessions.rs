@@ -35,6 +35,8 @@ pub(super) struct Session<G: Game> {
     /// Events and calls that were not handled yet, in order.
     pub(super) waiting: VecDeque<Waiting<G>>,
     waiting_bytes: usize,
+    /// The player leaves as soon as none waits.
+    pub(super) leaving: bool,
     /// The number of the last event or call that came.
     pub(super) received: u64,
     /// The number of the last one handled.
@@ -91,6 +93,7 @@ impl<G: Game> Session<G> {
             over_since: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            leaving: false,
             received: 0,
             handled: 0,
             told: 0,
@@ -245,6 +248,7 @@ impl<G: Game> Sessions<G> {
         session.conn = conn;
         session.epoch += 1;
         session.hidden_since = None;
+        session.leaving = false;
         Some(session)
     }
 

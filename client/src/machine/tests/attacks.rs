@@ -89,7 +89,9 @@ fn acknowledgements_of_what_was_never_sent_and_results_of_unknown_calls_are_harm
     hear(&mut machine, ms(0), RoomMessage::Pong { clock: u64::MAX, time: u64::MAX });
     hear(&mut machine, ms(0), RoomMessage::Pong { clock: 0, time: u64::MAX });
     machine.update(ms(5));
-    machine.call("late", "b", CallOptions { deadline: Some(Duration::MAX), ..CallOptions::default() }).unwrap();
+    machine
+        .call("late", "b", CallOptions { deadline: Some(Duration::MAX), ..CallOptions::default() })
+        .unwrap();
     assert_eq!(sent(&mut machine).len(), 1);
     assert!(machine.room_time(ms(7)).is_some());
     assert!(machine.is_joined());

@@ -165,7 +165,7 @@ impl<G: Game> Runtime<G> {
             let Some(session) = self.room.sessions.get_mut(id) else { return };
             if session.waiting.is_empty() {
                 self.room.sessions.owing.remove(&id);
-                return;
+                return self.left(id);
             }
             if !session.credit.take(rate, now) {
                 self.room.sessions.owing.insert(id);
@@ -175,10 +175,10 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    /// Handles the next event or call of a session; returns whether there was one.
-    pub(super) fn handle_next(&mut self, id: SessionId) -> bool {
-        let Some(session) = self.room.sessions.get_mut(id) else { return false };
-        let Some(Waiting { number, said, .. }) = session.next() else { return false };
+    /// Handles the next event or call of a session.
+    fn handle_next(&mut self, id: SessionId) {
+        let Some(session) = self.room.sessions.get_mut(id) else { return };
+        let Some(Waiting { number, said, .. }) = session.next() else { return };
         let peer = session.peer();
         let answer = match said {
             Said::Event(event) => {
@@ -205,7 +205,7 @@ impl<G: Game> Runtime<G> {
         self.handled(id, number, answer.map(|answer| encoded(&answer)))
     }
 
-    fn handled(&mut self, id: SessionId, number: u64, answer: Option<Arc<[u8]>>) -> bool {
+    fn handled(&mut self, id: SessionId, number: u64, answer: Option<Arc<[u8]>>) {
         if let Some(session) = self.room.sessions.get_mut(id) {
             session.handled = number;
             if let Some(answer) = answer {
@@ -213,7 +213,6 @@ impl<G: Game> Runtime<G> {
             }
             self.room.sessions.ready.insert(id);
         }
-        true
     }
 
     /// Runs a call, where it may run.
