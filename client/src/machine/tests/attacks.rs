@@ -139,3 +139,121 @@ fn a_second_welcome_ends_it() {
         assert_eq!(closed(&machine).0, Some(4000));
     }
 }
+
+/// Numbers that look random.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    /// A number that is likely to be right, or at an edge.
+    fn number(&mut self) -> u64 {
+        match self.below(8) {
+            0 => limits::ID_MOST - self.below(3),
+            1 => u64::MAX - self.below(3),
+            2 => self.below(1 << 20),
+            _ => self.below(12),
+        }
+    }
+}
+
+/// One thing that a room may say, sense or not.
+fn lie(machine: &mut Machine, now: Duration, dice: &mut Dice) {
+    let n = dice.number();
+    match dice.below(14) {
+        0..3 => hear(machine, now, RoomMessage::Ack(n)),
+        3..5 => event(machine, now, "news"),
+        5 => hear(machine, now, RoomMessage::Transient(&packed("spark"))),
+        6 => {
+            let outcome = Outcome::Refused("no");
+            hear(machine, now, RoomMessage::Result { call: n, tick: Tick(n), outcome });
+        }
+        7 => hear(machine, now, RoomMessage::Failed(n)),
+        8 => hear(machine, now, RoomMessage::Pong { clock: n, time: dice.number() }),
+        9..12 => {
+            let tick = machine.replica().tick().0 + 1 + dice.below(3);
+            update(tick).complete(tick - dice.below(2)).enter(1000 + tick, 1).to(machine, now);
+        }
+        12 if dice.below(20) == 0 => hear(machine, now, RoomMessage::Welcome(again())),
+        _ => machine.handle_bytes(now),
+    }
+}
+
+/// One thing that a game, a page or a clock may do.
+fn act(machine: &mut Machine, now: &mut Duration, dice: &mut Dice) {
+    match dice.below(16) {
+        0..3 => drop(machine.send("a")),
+        3 => {
+            let deadline = [None, Some(ms(0)), Some(seconds(3)), Some(Duration::MAX)][dice.below(4) as usize];
+            drop(machine.call("b", "b", CallOptions { deadline, ..CallOptions::default() }));
+        }
+        4 => drop(machine.transient("c")),
+        5 => machine.handle_hidden(*now, dice.below(2) == 0),
+        6 => machine.handle_foreground(*now),
+        7 => machine.handle_online(*now),
+        8 => drop(machine.events().count()),
+        9 => *now += seconds(dice.below(40)),
+        10 if dice.below(4) == 0 => *now = now.saturating_sub(seconds(dice.below(30))),
+        10 if dice.below(4) == 0 => *now += seconds(600),
+        11 => {
+            if let Some(saved) = machine.checkpoint() {
+                let json = serde_json::to_string(&saved).unwrap();
+                let saved = serde_json::from_str(&json).unwrap();
+                if dice.below(3) == 0 {
+                    let unix_ms = dice.number();
+                    *machine = Machine::restore(schema(), options(), saved, unix_ms, 1).unwrap();
+                }
+            }
+        }
+        12 => machine.rejoin(*now),
+        13 if dice.below(30) == 0 => machine.leave(*now),
+        _ => machine.update(*now),
+    }
+}
+
+#[test]
+fn whatever_comes_it_neither_panics_nor_stands_still() {
+    for seed in 0..400 {
+        let mut dice = Dice(seed);
+        let mut machine = machine();
+        let mut now = ms(0);
+        for _ in 0..600 {
+            if machine.poll_dial(now) {
+                match dice.below(6) {
+                    0 => machine.handle_dial_failed(now, "no route"),
+                    _ => machine.handle_open(now, Vec::new()),
+                }
+            }
+            while let Some(outgoing) = machine.poll_transmit() {
+                if let Outgoing::Message(bytes) = outgoing {
+                    ClientMessage::decode(&bytes).expect("what it says is well said");
+                }
+            }
+            if machine.has_socket() && !machine.is_joined() && dice.below(2) == 0 {
+                let session = SessionId(5 + dice.below(20) / 19);
+                let received = dice.number().min(limits::ID_MOST / 2);
+                let sent = dice.number().min(limits::ID_MOST / 2);
+                let resumed = dice.below(2) == 0;
+                hear(
+                    &mut machine,
+                    now,
+                    RoomMessage::Welcome(Welcome { session, received, sent, resumed, ..first() }),
+                );
+            }
+            if machine.is_joined() && dice.below(2) == 0 {
+                lie(&mut machine, now, &mut dice);
+            }
+            if machine.has_socket() && dice.below(12) == 0 {
+                let code = [None, Some(1001), Some(4007), Some(4008), Some(1013), Some(4012)];
+                machine.handle_close(now, code[dice.below(6) as usize], "");
+            }
+            act(&mut machine, &mut now, &mut dice);
+            let waits = machine.poll_timeout().is_some();
+            let rests = machine.status().is_closed() || machine.status() == &Status::Lost;
+            assert!(waits != rests, "{seed}: {machine:?}");
+        }
+    }
+}
