@@ -13,7 +13,7 @@ use room::wire::message::ClientMessage;
 use room_client::{Client, Event, Status, connect};
 use tokio::time::sleep;
 
-use crate::common::raw::{PATIENCE, Raw, Seat, hello, hello_message};
+use crate::common::raw::{PATIENCE, Raw, Request, Seat, hello, hello_message, hello_with};
 use crate::common::stage::{Beside, Stage, server};
 use crate::event;
 
@@ -203,4 +203,28 @@ fn servers_that_are_killed_lose_what_they_held_and_repeat_nothing() {
         assert!(got.iter().all(|event| his.contains(event)));
         assert!(his.len() > 20, "{n}: {}", his.len());
     }
+}
+
+#[tokio::test]
+async fn one_address_that_waits_for_authentication_keeps_no_other_out() {
+    let slow = server().authenticate(|request| async move {
+        match request.auth::<String>() {
+            Ok(Some(word)) if word == "friend" => {}
+            _ => sleep(Duration::from_secs(8)).await,
+        }
+        Ok(room::runtime::Identity::guest())
+    });
+    let mut beside = Beside::new(slow).await;
+    let mut crowd = Vec::new();
+    for _ in 0..60 {
+        let mut raw = Request::new(&beside.url).from([127, 0, 0, 2]).open().await.expect("a socket");
+        raw.send(&hello_message(hello(&Stage::schema()))).await;
+        crowd.push(raw);
+    }
+    sleep(Duration::from_millis(200)).await;
+    let mut other = Request::new(&beside.url).from([127, 0, 0, 3]).open().await.expect("a socket");
+    other.send(&hello_message(hello_with(&Stage::schema(), "friend"))).await;
+    other.welcome().await;
+    drop((crowd, other));
+    beside.unchanged().await;
 }
