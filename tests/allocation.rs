@@ -1,5 +1,8 @@
 //! A steady tick allocates nothing: its buffers are used again.
 
+#[path = "common/circles.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod circles;
 #[path = "../room/tests/decode/counting.rs"]
 mod counting;
 #[path = "common/link.rs"]
@@ -8,7 +11,8 @@ mod link;
 
 use std::time::Duration;
 
-use room::prelude::*;
+use circles::{Circles, PERIOD};
+use room::ConnectionId;
 use room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
 use room::session::Token;
 use room::wire::message::{Ack, ClientMessage};
@@ -16,75 +20,7 @@ use room::wire::message::{Ack, ClientMessage};
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-const ENTITIES: usize = 500;
 const CONNECTIONS: u64 = 20;
-/// Everything is where it was after so many ticks.
-const PERIOD: u64 = 60;
-
-#[derive(Entity, Clone, Debug)]
-struct Walker {
-    x: f32,
-    #[field(quantize(step = 0.01, min = -1000.0, max = 1000.0))]
-    z: f32,
-    steps: u32,
-}
-
-/// Walkers on circles, and connections that walk along.
-#[derive(Default)]
-struct Circles {
-    walkers: Vec<Id<Walker>>,
-}
-
-/// Where the nth walker is in a tick: each circle has its own middle, size and start.
-fn place(n: usize, tick: u64) -> [f32; 2] {
-    let (middle, size) =
-        ([(n * 37 % 400) as f32 - 200.0, (n * 91 % 400) as f32 - 200.0], (n % 7) as f32 * 4.0);
-    let angle = ((tick + n as u64) % PERIOD) as f32 / PERIOD as f32 * std::f32::consts::TAU;
-    [middle[0] + size * angle.cos(), middle[1] + size * angle.sin()]
-}
-
-impl Game for Circles {
-    type Event = ();
-    type Scratch = [f32; 2];
-
-    fn schema() -> Schema {
-        Schema::new().entity::<Walker>()
-    }
-
-    fn interest(&self) -> Visibility<Self> {
-        grid(32.0)
-            .dims(Xz)
-            .kind::<Walker, _>(|walker| [walker.x, 0.0, walker.z])
-            .around(|_, conn: &Connection<Self>| [conn.scratch[0], 0.0, conn.scratch[1]])
-            .range(80.0)
-            .release(85.0)
-            .into()
-    }
-
-    fn on_create(&mut self, room: &mut Room<Self>) {
-        for n in 0..ENTITIES {
-            let [x, z] = place(n, 0);
-            self.walkers.push(room.create(Walker { x, z, steps: 0 }).expect("it is created"));
-        }
-    }
-
-    fn on_tick(&mut self, room: &mut Room<Self>) {
-        let tick = room.tick().0;
-        for (n, id) in self.walkers.iter().enumerate() {
-            let [x, z] = place(n, tick);
-            let mut walker = room.get_mut(*id).expect("it lives");
-            walker.set_x(x);
-            walker.set_z(z);
-            walker.set_steps((tick % PERIOD) as u32);
-        }
-        for conn in 1..=CONNECTIONS {
-            if let Some(connection) = room.connection_mut(ConnectionId(conn)) {
-                connection.scratch = place(conn as usize * 20, tick);
-            }
-        }
-    }
-}
-
 /// A tick, all its messages to the sockets, and an acknowledgement from each client. Returns the bytes sent.
 fn turn(room: &mut Runtime<Circles>, ack: &mut Vec<u8>) -> usize {
     let now = Duration::from_millis(room.now().0 * 50);

@@ -8,6 +8,8 @@ mod link;
 mod attacks;
 #[path = "rules/events.rs"]
 mod events;
+#[path = "rules/holds.rs"]
+mod holds;
 #[path = "rules/ids.rs"]
 mod ids;
 #[path = "rules/interest.rs"]
@@ -16,12 +18,20 @@ mod interest;
 mod lab;
 #[path = "rules/limit.rs"]
 mod limit;
+#[path = "rules/once.rs"]
+mod once;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/report.rs"]
 mod report;
+#[path = "rules/resume.rs"]
+mod resume;
 #[path = "rules/sessions.rs"]
 mod sessions;
+#[path = "rules/slow.rs"]
+mod slow;
+#[path = "rules/tokens.rs"]
+mod tokens;
 #[path = "rules/widest.rs"]
 mod widest;
 #[path = "rules/writes.rs"]

@@ -167,15 +167,10 @@ impl Views {
         &self.stats
     }
 
-    /// Records encoded since the room began.
-    #[must_use]
-    pub fn encoded(&self) -> u64 {
-        self.records.encoded
-    }
-
     /// First half of a seal: encodes what changed.
     pub fn encode(&mut self, tick: Tick, world: &mut World) {
         world.seal(tick, &mut self.records);
+        self.stats.encoded = self.records.encoded;
     }
 
     /// Second half of a seal: asks the interest and lays out every connection's update. The messages are in

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use room::room::log::Log;
 use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
-use room::session::{self, Hello, Token};
-use room::wire::message::{Ack, Claim, ClientMessage, Outcome, Resume, RoomMessage, Welcome};
+use room::session::{self, Claim, Hello, Resume, Token};
+use room::wire::message::{Ack, Call, ClientMessage, Outcome, RoomMessage, Welcome};
 use room::wire::{PROTOCOL_VERSION, payload};
 use room::{ConnectionId, EntityId, Game, PlayerId, Room, Tick};
 use room_client::replica::{Applied, Replica};
@@ -45,6 +45,8 @@ impl Event {
 pub(crate) struct Client {
     pub(crate) replica: Replica,
     pub(crate) pace: Pace,
+    /// As whom it came.
+    identity: Identity,
     /// From its welcome.
     pub(crate) player: Option<PlayerId>,
     /// Its welcome's session, epoch, token and numbers.
@@ -93,7 +95,7 @@ pub(crate) enum Answer {
 }
 
 impl Client {
-    fn new<G: Game>(keep: bool) -> Client {
+    fn new<G: Game>(keep: bool, identity: Identity) -> Client {
         let mut replica = Replica::new(&G::schema());
         if keep {
             replica.record();
@@ -101,6 +103,7 @@ impl Client {
         Client {
             replica,
             pace: Pace::Prompt,
+            identity,
             player: None,
             welcome: None,
             received: 0,
@@ -130,6 +133,11 @@ impl Client {
         self.player.is_some() && self.closed.is_none()
     }
 
+    /// The code with which it was closed.
+    pub(crate) fn code(&self) -> Option<u16> {
+        self.closed.as_ref().map(|(code, _)| *code)
+    }
+
     /// The events that came since the last call.
     pub(crate) fn take_events<T: DeserializeOwned>(&mut self) -> Vec<T> {
         self.events.drain(..).map(|event| event.read()).collect()
@@ -143,7 +151,9 @@ impl Client {
                 self.player = Some(welcome.player);
                 self.received = welcome.sent;
                 self.confirm = true;
-                if !welcome.resumed {
+                if welcome.resumed {
+                    self.replica.rebase();
+                } else {
                     self.replica.clear();
                 }
                 self.welcome = Some(Welcome { build: None, ..welcome });
@@ -240,37 +250,80 @@ impl<G: Game> Link<G> {
 
     /// As [`open`](Self::open), with a name and a build.
     pub(crate) fn open_as(&mut self, name: &str, build: Option<&str>, identity: Identity) -> ConnectionId {
-        self.open_with(hello::<G>(name, build), identity)
+        self.open_with(&hello::<G>(name, build), identity)
     }
 
-    /// As [`open`](Self::open), with any hello.
-    pub(crate) fn open_with(&mut self, hello: Hello, identity: Identity) -> ConnectionId {
+    /// As [`open`](Self::open), with any hello, of a client that holds nothing.
+    pub(crate) fn open_with(&mut self, hello: &Hello, identity: Identity) -> ConnectionId {
         let conn = ConnectionId(self.next);
         self.next += 1;
-        let mut first = Vec::new();
-        hello.encode(&mut first);
-        let hello = session::admit(&first, &G::schema()).expect("the hello is right");
-        self.clients.insert(conn, Client::new::<G>(self.keep));
-        self.admit(conn, hello, identity);
+        self.clients.insert(conn, Client::new::<G>(self.keep, identity));
+        self.admit(conn, hello);
         conn
     }
 
-    /// The hello with which a client goes on: with its token, and a claim.
+    /// A hello that goes on with a client's token, whatever it claims.
     pub(crate) fn hello_again(&self, conn: ConnectionId, complete: Tick, ids: Vec<EntityId>) -> Hello {
-        let welcome = self.client(conn).welcome.as_ref().expect("it was welcomed");
-        let (generation, incarnation) = (welcome.generation, welcome.incarnation);
+        let welcome = self.client(conn).welcome.expect("it was welcomed");
+        let Welcome { session, token, generation, incarnation, .. } = welcome;
         let claim = Claim { generation, incarnation, complete, ids };
-        let received = self.client(conn).received;
-        let resume = Resume { session: welcome.session, token: welcome.token, received, claim };
+        let resume = Resume { session, token, received: self.client(conn).received, claim };
         Hello { resume: Some(resume), ..hello::<G>("Ada", None) }
     }
 
-    fn admit(&mut self, conn: ConnectionId, hello: Hello, identity: Identity) {
+    fn admit(&mut self, conn: ConnectionId, hello: &Hello) {
+        let mut first = Vec::new();
+        hello.encode(&mut first);
+        let hello = session::admit(&first, &G::schema()).expect("the hello is right");
         let now = self.clock();
         let mut token = [0; 16];
         token[..8].copy_from_slice(&(0xfeed_0000 + conn.0).to_le_bytes());
+        let identity = self.client(conn).identity.clone();
         self.room.handle_open(conn, now, Join { hello, identity, token: Token(token) });
         self.deliver();
+    }
+
+    /// A new connection that continues the session of a client, which has its replica from now on. It is seated at
+    /// the next tick.
+    pub(crate) fn resume(&mut self, earlier: ConnectionId) -> ConnectionId {
+        self.resume_as(earlier, None, |_| {})
+    }
+
+    /// As [`resume`](Self::resume), as another and with lies.
+    pub(crate) fn resume_as(
+        &mut self,
+        earlier: ConnectionId,
+        identity: Option<Identity>,
+        lie: impl FnOnce(&mut Resume),
+    ) -> ConnectionId {
+        let before = self.client_mut(earlier);
+        let identity = identity.unwrap_or_else(|| before.identity.clone());
+        let welcome = before.welcome.expect("the client was welcomed");
+        let (complete, ids) = before.replica.claim();
+        let Welcome { session, token, generation, incarnation, .. } = welcome;
+        let claim = Claim { generation, incarnation, complete, ids };
+        let mut resume = Resume { session, token, received: before.received, claim };
+        lie(&mut resume);
+        let mut client = Client::new::<G>(self.keep, identity);
+        std::mem::swap(&mut client.replica, &mut self.client_mut(earlier).replica);
+        let conn = ConnectionId(self.next);
+        self.next += 1;
+        self.clients.insert(conn, client);
+        self.admit(conn, &Hello { resume: Some(resume), ..hello::<G>("Ada", None) });
+        conn
+    }
+
+    /// What a connection that came to nothing holds goes back to the client it came from.
+    pub(crate) fn take_back(&mut self, to: ConnectionId, from: ConnectionId) {
+        let empty = Replica::new(&G::schema());
+        self.client_mut(to).replica = std::mem::replace(&mut self.client_mut(from).replica, empty);
+    }
+
+    /// Opens a connection again, and one tick.
+    pub(crate) fn rejoin(&mut self, earlier: ConnectionId) -> ConnectionId {
+        let conn = self.resume(earlier);
+        self.tick();
+        conn
     }
 
     /// Joins as a guest: one tick.
@@ -322,25 +375,41 @@ impl<G: Game> Link<G> {
         self.deliver();
     }
 
+    /// A message from a client.
+    pub(crate) fn say(&mut self, conn: ConnectionId, message: &ClientMessage<'_>) {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        self.send_bytes(conn, &bytes);
+    }
+
     /// An event from a client.
     pub(crate) fn send<E: Serialize>(&mut self, conn: ConnectionId, event: &E) {
-        let (mut body, mut message) = (Vec::new(), Vec::new());
-        payload::encode(event, room::limits::CLIENT_PAYLOAD, &mut body).expect("the event fits");
-        ClientMessage::Event { gap: 1, payload: &body }.encode(&mut message);
-        self.send_bytes(conn, &message);
+        self.say(conn, &ClientMessage::Event { gap: 1, payload: &encoded(event) });
+    }
+
+    /// A call from a client.
+    pub(crate) fn call<E: Serialize>(&mut self, conn: ConnectionId, name: &str, value: &E) {
+        let payload = &encoded(value);
+        self.say(
+            conn,
+            &ClientMessage::Call(Call { gap: 1, name, through: None, deadline: Tick::ZERO, payload }),
+        );
     }
 
     /// The client leaves for good.
     pub(crate) fn leave(&mut self, conn: ConnectionId) {
-        let mut message = Vec::new();
-        ClientMessage::Leave.encode(&mut message);
-        self.send_bytes(conn, &message);
+        self.say(conn, &ClientMessage::Leave);
     }
 
     /// The client's socket breaks.
     pub(crate) fn drop_link(&mut self, conn: ConnectionId) {
+        self.close(conn, Closed::Broken);
+    }
+
+    /// The client's socket ends.
+    pub(crate) fn close(&mut self, conn: ConnectionId, how: Closed) {
         let now = self.clock();
-        self.room.handle_close(conn, now, Closed::Broken);
+        self.room.handle_close(conn, now, how);
         let client = self.client_mut(conn);
         client.broken = true;
         client.closed.get_or_insert_with(|| (1006, String::from("the link broke")));
@@ -402,6 +471,13 @@ impl<G: Game> Link<G> {
         }
         said
     }
+}
+
+/// A client's value as it travels.
+pub(crate) fn encoded<E: Serialize>(value: &E) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    payload::encode(value, room::limits::CLIENT_PAYLOAD, &mut bytes).expect("the value fits");
+    bytes
 }
 
 /// The hello of a client of this game.

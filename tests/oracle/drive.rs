@@ -42,7 +42,7 @@ pub(crate) fn run(case: Case) {
         send_every: case.send_every,
         seats: 64,
         update_cap: if case.small_cap { 61_440 } else { 256 * 1024 },
-        window: if case.small_window { 61_440 } else { 64 << 20 },
+        window: if case.small_window { 61_440 } else { 2 << 20 },
         view_hash: case.view_hash,
         hold_seconds: Some(0),
         ..Settings::default()
@@ -140,7 +140,8 @@ impl Run {
                 let Some(conn) = self.client(client) else { return };
                 self.link.client_mut(conn).pace = pace;
                 let watch = self.watches.entry(conn).or_default();
-                watch.vague |= self.case.small_window && pace != Pace::Prompt;
+                // A window starts small whatever the setting.
+                watch.vague |= pace != Pace::Prompt;
             }
             Step::Join { account } => {
                 let identity =

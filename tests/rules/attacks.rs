@@ -58,7 +58,7 @@ fn one_who_comes_back_before_her_leave_is_done_stays() {
     link.leave(conn);
     link.tick();
     let hello = link.hello_again(conn, Tick::ZERO, Vec::new());
-    let back = link.open_with(hello, Identity::guest());
+    let back = link.open_with(&hello, Identity::guest());
     link.ticks(100);
     assert!(link.client(back).is_joined());
     assert_eq!(close_code(&link, conn), Some(code::REPLACED));
@@ -123,7 +123,7 @@ fn a_claim_shows_nothing_and_tells_nothing() {
     let all: Vec<_> = (1..400).filter_map(EntityId::from_wire).collect();
     for complete in [0, 1, link.tick_number(), u64::MAX] {
         let hello = link.hello_again(conn, Tick(complete), all.clone());
-        let back = link.open_with(hello, Identity::guest());
+        let back = link.open_with(&hello, Identity::guest());
         let client = link.client_mut(back);
         client.pace = link::Pace::Stalled;
         client.keep = true;
@@ -148,7 +148,7 @@ fn two_with_one_token_in_one_tick_are_one_session() {
     let conn = link.join();
     link.heard();
     let hello = link.hello_again(conn, Tick::ZERO, Vec::new());
-    let both = [(); 2].map(|()| link.open_with(hello.clone(), Identity::guest()));
+    let both = [(); 2].map(|()| link.open_with(&hello, Identity::guest()));
     number(&mut link, conn, 1);
     link.tick();
     assert_eq!(both.map(|conn| close_code(&link, conn)), [Some(code::REPLACED), None]);
@@ -156,7 +156,7 @@ fn two_with_one_token_in_one_tick_are_one_session() {
     assert_eq!((link.room.sessions(), handled(&mut link)), (1, 1));
     // The one before died with its welcome.
     let hello = link.hello_again(both[0], Tick::ZERO, Vec::new());
-    let dead = link.open_with(hello, Identity::guest());
+    let dead = link.open_with(&hello, Identity::guest());
     assert_eq!(close_code(&link, dead), Some(code::NO_SESSION));
     assert!(link.client(both[1]).is_joined());
 }
@@ -173,7 +173,7 @@ fn everything_in_one_tick_ends_in_one_order() {
         for act in order {
             match act {
                 0 if close_code(&link, conn).is_none() => link.leave(conn),
-                1 => drop(link.open_with(hello.clone(), Identity::guest())),
+                1 => drop(link.open_with(&hello, Identity::guest())),
                 2 => link.drop_link(conn),
                 3 => link.edit(|room| room.kick(player, "out")),
                 _ => {}

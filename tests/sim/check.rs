@@ -7,6 +7,7 @@ use room::{ConnectionId, Entity, PlayerId, Room, Visible};
 use room_client::Status;
 use room_client::replica::Replica;
 
+use super::edge::{Owner, Socket};
 use super::game::{Avatar, Board, Coin, Purse, Rock, World};
 use super::run::Sim;
 
@@ -69,6 +70,24 @@ impl Sim {
             return Some(String::from("has not acknowledged its events"));
         }
         None
+    }
+
+    /// Whatever it claims, a stranger was sent nothing that its player could not see.
+    pub(crate) fn check_liars(&self) {
+        // Where no update went out, the view is an older one.
+        let now = self.runtime.now();
+        let updated = |socket: &Socket| socket.flow.updated() == Some(now);
+        let liars = self.sockets.iter().filter(|(_, it)| matches!(it.owner, Owner::Rogue(_)) && updated(it));
+        for number in liars.map(|(number, _)| ConnectionId(*number)) {
+            let (room, game) = (self.runtime.room(), self.runtime.game());
+            let Some(player) = room.connection(number).map(room::Connection::player) else { continue };
+            let sent = |id: &u64| room::EntityId::from_wire(*id).is_some_and(|id| room.was_sent(number, id));
+            let [x, y] = game.seats[&player].at;
+            for (id, thing) in things(room).iter().filter(|(id, _)| sent(id)) {
+                let far = (thing.at[0] - x).hypot(thing.at[1] - y);
+                assert!(far <= self.plan.release, "a stranger sees {id}, which is {far} away");
+            }
+        }
     }
 
     /// Compares everything at rest.

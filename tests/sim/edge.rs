@@ -200,10 +200,11 @@ impl Sim {
                     if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
                         book.confirm(ack.events);
                     }
-                } else if let Ok(ClientMessage::Hidden(true)) = ClientMessage::decode(bytes)
-                    && let Some(book) = self.book_of(id)
-                {
-                    book.hidden = true;
+                } else if let Ok(ClientMessage::Hidden(hidden)) = ClientMessage::decode(bytes) {
+                    socket.flow.hidden = hidden;
+                    if let Some(book) = self.book_of(id).filter(|_| hidden) {
+                        book.hidden = true;
+                    }
                 }
                 self.runtime.handle_message(ConnectionId(id), now, bytes);
                 self.drain();
@@ -294,6 +295,9 @@ impl Sim {
         self.runtime.tick(now);
         self.ticks += 1;
         self.drain();
+        if self.runtime.now().0.is_multiple_of(u64::from(self.plan.settings.send_every)) {
+            self.check_liars();
+        }
         self.expire();
     }
 

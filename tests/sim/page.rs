@@ -100,7 +100,9 @@ impl Sim {
             None => Machine::new(schema, options, seed),
             Some(saved) => {
                 (reading, players) = (saved.reading, saved.players);
-                Machine::restore(schema, options, saved.checkpoint, UNIX_MS + self.now, seed)
+                let stored = serde_json::to_string(&saved.checkpoint).expect("JSON holds a checkpoint");
+                let checkpoint = serde_json::from_str(&stored).expect("it is as it was");
+                Machine::restore(schema, options, checkpoint, UNIX_MS + self.now, seed)
                     .expect("the checkpoint is of this room")
             }
         };
@@ -249,8 +251,8 @@ impl Sim {
                     if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(&bytes)
                         && page.reading.session == socket.flow.session
                     {
-                        let taken =
-                            page.reading.taken(self.books.get(&page.reading.session.unwrap_or_default()));
+                        let book = page.reading.session.and_then(|session| self.books.get(&session));
+                        let taken = page.reading.taken(book).max(page.reading.captured);
                         assert!(
                             ack.events <= taken,
                             "page {id} acknowledges {} and took {taken}",
@@ -449,10 +451,10 @@ impl Reading {
         from + others.count() as u64
     }
 
-    /// The number up to which the page has taken everything.
+    /// The number up to which the page's game has taken everything.
     pub(crate) fn taken(&self, book: Option<&Book>) -> u64 {
         let from = self.cursor.max(self.jump);
-        book.map_or(from, |book| self.passes(book, from)).max(self.captured)
+        book.map_or(from, |book| self.passes(book, from))
     }
 }
 

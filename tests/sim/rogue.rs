@@ -95,7 +95,8 @@ impl Sim {
             return;
         }
         let auth = auth(account);
-        let resume = Resume { session, token, received: acknowledged, claim: self.lie(aim) };
+        let received = *self.rng.pick(&[acknowledged, acknowledged, 0, u64::MAX >> 12]);
+        let resume = Resume { session, token, received, claim: self.lie(aim) };
         let hello = Hello {
             protocol: PROTOCOL_VERSION,
             schema_hash: World::schema().hash(),

@@ -33,8 +33,13 @@ impl Sim {
             self.trace(|| format!("log: {log}"));
         }
         let news = std::mem::take(&mut self.runtime.parts_mut().0.news);
-        let (left, news): (Vec<News>, Vec<News>) =
-            news.into_iter().partition(|news| matches!(news, News::Left { .. }));
+        let (later, news): (Vec<News>, Vec<News>) = news.into_iter().partition(|news| match news {
+            News::Left { .. } => true,
+            News::Acted { conn, .. } | News::Flicked { conn, .. } | News::Asked { conn, .. } => {
+                !self.conns.contains_key(&conn.0)
+            }
+            _ => false,
+        });
         for news in news {
             self.hear_news(news);
         }
@@ -45,8 +50,8 @@ impl Sim {
                 Sent::Abort => self.aborted(id),
             }
         }
-        // Sessions that began and ended in one tick were welcomed first.
-        for news in left {
+        // Who came and spoke or left in one tick was welcomed first.
+        for news in later {
             self.hear_news(news);
         }
     }
@@ -79,10 +84,8 @@ impl Sim {
     }
 
     fn news_of(&mut self, conn: ConnectionId) -> &mut Book {
-        let known = self.sockets.get(&conn.0).and_then(|socket| socket.flow.session);
-        let seated = || self.runtime.room().connection(conn).map(room::Connection::session);
-        let session = known.or_else(|| self.conns.get(&conn.0).copied()).or_else(seated);
-        self.books.get_mut(&session.expect("who speaks has a session")).expect("and it was welcomed")
+        let session = self.conns.get(&conn.0).expect("who speaks has a session");
+        self.books.get_mut(session).expect("and it was welcomed")
     }
 
     /// The session of a socket.
@@ -115,8 +118,9 @@ impl Sim {
             }
             RoomMessage::Event(_) | RoomMessage::Result { .. } | RoomMessage::Failed(_) => {
                 let number = socket.flow.event(bytes.len(), tick);
-                book.say(number, &message, tick);
+                book.say(number, &message, tick, matches!(socket.owner, Owner::Rogue(_)));
             }
+            RoomMessage::Transient(_) => assert!(!socket.flow.hidden, "a hidden page is sent a transient"),
             _ => {}
         }
         if !socket.cut && !matches!(socket.stage, Stage::Over) {
@@ -135,10 +139,11 @@ impl Sim {
         socket.flow.welcome(welcome.session, welcome.sent);
         let presented = socket.presented;
         let (account, lost) = (socket.account.clone(), socket.loses_welcome);
+        let lies = matches!(socket.owner, Owner::Rogue(_));
         self.conns.insert(id, welcome.session);
         if let Some(book) = self.books.get_mut(&welcome.session) {
             assert_eq!(book.account, account, "the session's account");
-            book.go_on(welcome, id, presented);
+            book.go_on(welcome, id, presented, lies);
         } else {
             let before = before.expect("a session begins with a join");
             self.books.insert(welcome.session, Book::new(welcome, id, account, before));

@@ -120,9 +120,7 @@ impl Inbox {
     /// Hands everything to the game.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Event> + use<> {
         (self.bytes, self.loose, self.loose_bytes) = (0, 0, 0);
-        if self.restored.is_empty() {
-            self.taken = self.held;
-        }
+        self.taken = self.held;
         std::mem::take(&mut self.queue).into_iter().map(|waiting| waiting.event)
     }
 
@@ -133,9 +131,6 @@ impl Inbox {
 
     /// A checkpoint captures what waits, up to the bounds of what either end keeps.
     pub(super) fn capture(&mut self) {
-        if !self.restored.is_empty() {
-            return;
-        }
         let (mut count, mut bytes) = (0, 0);
         for waiting in &self.queue {
             let Some(number) = waiting.number else { continue };

@@ -248,7 +248,7 @@ impl<G: Game> Runtime<G> {
         for (conn, arrival) in arrivals.drain(..) {
             match arrival {
                 Arrival::Join(join) => self.join(conn, *join),
-                Arrival::Said(session) => self.handle_waiting(session),
+                Arrival::Said(session) => self.handle_said(session),
                 Arrival::Transient(event) => self.transient(conn, event),
                 Arrival::Leave => self.leave(conn),
                 Arrival::Drop(how) => self.drop_connection(conn, how),

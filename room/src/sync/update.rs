@@ -44,6 +44,8 @@ pub struct Press<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
+    /// Records encoded: each changed entity once a send, for all who see it.
+    pub encoded: u64,
     /// Updates with something in them.
     pub updates: u64,
     /// Updates that span more than one tick of changes.

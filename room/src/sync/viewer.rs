@@ -165,7 +165,11 @@ impl Viewer {
             return;
         }
         let window = self.window.size(sealed.window);
-        if self.hidden || self.window.bytes() >= window {
+        let merged = self.behind.is_some() || !self.held.is_empty();
+        // What is held back does not follow in crumbs.
+        let least = if merged { (window / 2).max(1) } else { 1 };
+        let free = window.saturating_sub(self.window.bytes());
+        if self.hidden || (!self.window.is_empty() && free < least) {
             self.withhold(sealed.last, press.world);
             return;
         }
@@ -179,10 +183,7 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         let (plain, wire) = self.compare(scratch, press, self.look);
-        let merged = self.behind.is_some() || !self.held.is_empty();
-        let free = window - self.window.bytes();
-        // What is held back does not follow in crumbs.
-        if !self.window.is_empty() && (wire > free || merged && free < window / 2) {
+        if !self.window.is_empty() && wire > free {
             self.withhold(sealed.last, press.world);
             return;
         }

@@ -19,6 +19,8 @@ fn every_code_does_what_the_table_says() {
         assert_eq!(closed(&machine), (Some(code), "why"));
         assert!(!machine.poll_dial(seconds(500)) && machine.poll_timeout().is_none(), "{code}");
         assert_eq!(machine.send("x"), Err(SendError::Over));
+        let over = [1000, 4005, 4013].contains(&code);
+        assert_eq!(machine.checkpoint().is_none(), over, "{code}: a reloaded page may come back");
     }
     // What the table does not list.
     for (code, comes_back) in [(Some(1002), true), (Some(1006), true), (Some(3999), true), (None, true)]

@@ -156,6 +156,8 @@ fn a_message_that_came_before_is_dropped_by_its_number() {
     assert_eq!((texts(&mut machine), machine.stats().repeats), (vec!["four".to_owned()], 2));
     // Where the room begins further on, the numbers go on from there.
     resume(&mut machine, ms(2), Welcome { sent: 9, ..again() });
+    let hello = resume(&mut machine, ms(2), Welcome { sent: 9, ..again() });
+    assert_eq!(hello.resume.unwrap().received, 9);
     event(&mut machine, ms(2), "ten");
     machine.update(ms(2));
     assert_eq!(texts(&mut machine), ["ten"]);
@@ -204,6 +206,8 @@ fn a_session_that_is_gone_is_reported_with_what_was_not_delivered() {
     machine.update(seconds(1));
     assert_eq!((machine.player(), machine.len()), (Some(PlayerId(8)), 0));
     event(&mut machine, seconds(1), "of the new session");
+    // IDs are ahead of numbers now; one that was never given is none.
+    hear(&mut machine, seconds(1), RoomMessage::Failed(u64::MAX));
     machine.update(seconds(1));
     assert_eq!(texts(&mut machine), ["of the new session"], "numbers start over");
     assert_eq!(machine.unacknowledged(), 1);

@@ -126,6 +126,24 @@ fn leaving_comes_behind_what_was_sent_and_is_answered_with_1000() {
 }
 
 #[test]
+fn leaving_waits_for_events_that_the_room_has_no_room_for() {
+    let mut machine = joined();
+    for _ in 0..20 {
+        machine.send(&"x".repeat(20_000)).unwrap();
+    }
+    machine.leave(ms(10));
+    let mut all = said(&mut machine);
+    assert!(all.len() < 20 && !all.contains(&Said::Leave));
+    while all.len() < 21 {
+        hear(&mut machine, ms(20), RoomMessage::Ack(all.len() as u64));
+        let more = said(&mut machine);
+        assert!(!more.is_empty());
+        all.extend(more);
+    }
+    assert_eq!(all.last(), Some(&Said::Leave));
+}
+
+#[test]
 fn a_leave_without_an_answer_stops_after_a_second_and_keeps_the_token() {
     let mut machine = joined();
     machine.leave(ms(10));

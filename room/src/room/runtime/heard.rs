@@ -158,21 +158,32 @@ impl<G: Game> Runtime<G> {
         }
     }
 
+    /// An event or a call is next in the order of arrival. It is handled now, unless one before it waits for credit.
+    pub(super) fn handle_said(&mut self, id: SessionId) {
+        if !self.room.sessions.owing.contains(&id) {
+            self.handle_credited(id);
+        }
+    }
+
     /// Handles what waits in a session while it has credit.
     pub(super) fn handle_waiting(&mut self, id: SessionId) {
-        loop {
-            let (rate, now) = (self.rate(), self.room.tick);
-            let Some(session) = self.room.sessions.get_mut(id) else { return };
-            if session.waiting.is_empty() {
-                self.room.sessions.owing.remove(&id);
-                return self.left(id);
-            }
-            if !session.credit.take(rate, now) {
-                self.room.sessions.owing.insert(id);
-                return;
-            }
-            self.handle_next(id);
+        while self.handle_credited(id) {}
+        self.left(id);
+    }
+
+    /// Handles what is next in a session, if it has credit; returns whether it did.
+    fn handle_credited(&mut self, id: SessionId) -> bool {
+        let (rate, now) = (self.rate(), self.room.tick);
+        let Some(session) = self.room.sessions.get_mut(id) else { return false };
+        if session.waiting.is_empty() {
+            return false;
         }
+        if !session.credit.take(rate, now) {
+            self.room.sessions.owing.insert(id);
+            return false;
+        }
+        self.handle_next(id);
+        true
     }
 
     /// Handles the next event or call of a session.
@@ -262,7 +273,8 @@ impl<G: Game> Runtime<G> {
             let waited = session.over_since.map_or(0, |since| now.0 - since.0);
             let far = count > limits::EVENTS_MOST || size > limits::EVENTS_BYTES_MOST;
             if far || (past && session.held.is_some()) {
-                over.push((id, session.conn));
+                // A held session's connection has ended before.
+                over.push((id, session.held.is_none().then_some(session.conn)));
             } else if waited > limits::EVENTS_SECONDS * tick_rate {
                 behind.push((id, session.conn));
             }
@@ -276,7 +288,9 @@ impl<G: Game> Runtime<G> {
             }
         }
         for (id, conn) in over {
-            self.cut_off(conn);
+            if let Some(conn) = conn {
+                self.cut_off(conn);
+            }
             self.end(id, crate::room::LeaveReason::Dropped);
         }
         for (id, conn) in behind {

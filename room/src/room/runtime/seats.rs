@@ -325,9 +325,12 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    /// Everything that a player sent who leaves is handled.
+    /// Lets a player go who leaves, where everything that she sent is handled.
     pub(super) fn left(&mut self, id: SessionId) {
-        let Some(session) = self.room.sessions.get(id).filter(|session| session.leaving) else { return };
+        let Some(session) = self.room.sessions.get(id) else { return };
+        if !session.leaving || !session.waiting.is_empty() {
+            return;
+        }
         if session.held.is_none() {
             self.out.close(session.conn, code::LEFT, String::new());
         }
