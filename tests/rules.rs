@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod link;
 
+#[path = "rules/attacks.rs"]
+mod attacks;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/holds.rs"]

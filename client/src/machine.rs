@@ -94,6 +94,7 @@ pub struct Machine {
     held_state: (u64, u64),
     // What came since the last update, in order. The welcome goes through it, too.
     waiting: VecDeque<Vec<u8>>,
+    // Their bytes, each with `MESSAGE_COST`.
     waiting_bytes: usize,
     pending: Pending,
     outbox: Outbox,
@@ -283,7 +284,7 @@ impl Machine {
     }
 
     /// What happened, oldest first; each event is handed out once, and with that the room's messages count as
-    /// taken. Of transients and remarks that nobody reads the last 4,096 are kept.
+    /// taken. Of transients and remarks that nobody reads the last 4,096 are kept, or 16 MiB of them.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + use<> {
         self.inbox.take()
     }

@@ -9,7 +9,7 @@ use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Claim, Hello, Resume, Token};
 use room::wire::message::{Ack, Call, ClientMessage, Outcome, RoomMessage, Welcome};
 use room::wire::{PROTOCOL_VERSION, payload};
-use room::{ConnectionId, Game, PlayerId, Room, Tick};
+use room::{ConnectionId, EntityId, Game, PlayerId, Room, Tick};
 use room_client::replica::{Applied, Replica};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -250,11 +250,25 @@ impl<G: Game> Link<G> {
 
     /// As [`open`](Self::open), with a name and a build.
     pub(crate) fn open_as(&mut self, name: &str, build: Option<&str>, identity: Identity) -> ConnectionId {
+        self.open_with(&hello::<G>(name, build), identity)
+    }
+
+    /// As [`open`](Self::open), with any hello, of a client that holds nothing.
+    pub(crate) fn open_with(&mut self, hello: &Hello, identity: Identity) -> ConnectionId {
         let conn = ConnectionId(self.next);
         self.next += 1;
         self.clients.insert(conn, Client::new::<G>(self.keep, identity));
-        self.admit(conn, &hello::<G>(name, build));
+        self.admit(conn, hello);
         conn
+    }
+
+    /// A hello that goes on with a client's token, whatever it claims.
+    pub(crate) fn hello_again(&self, conn: ConnectionId, complete: Tick, ids: Vec<EntityId>) -> Hello {
+        let welcome = self.client(conn).welcome.expect("it was welcomed");
+        let Welcome { session, token, generation, incarnation, .. } = welcome;
+        let claim = Claim { generation, incarnation, complete, ids };
+        let resume = Resume { session, token, received: self.client(conn).received, claim };
+        Hello { resume: Some(resume), ..hello::<G>("Ada", None) }
     }
 
     fn admit(&mut self, conn: ConnectionId, hello: &Hello) {

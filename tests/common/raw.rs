@@ -133,6 +133,20 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
+    /// What a message says, if it is a welcome.
+    pub(crate) fn of(message: &[u8]) -> Option<Seat> {
+        let Ok(RoomMessage::Welcome(welcome)) = RoomMessage::decode(message) else { return None };
+        Some(Seat {
+            session: welcome.session,
+            token: welcome.token,
+            epoch: welcome.epoch,
+            player: welcome.player,
+            resumed: welcome.resumed,
+            generation: welcome.generation,
+            incarnation: welcome.incarnation,
+        })
+    }
+
     /// The hello with which a client that holds nothing comes back.
     pub(crate) fn hello(&self, schema: &Schema) -> Hello {
         let claim = Claim {
@@ -183,18 +197,7 @@ impl Raw {
     /// The next message, which is a welcome.
     pub(crate) async fn welcome(&mut self) -> Seat {
         match self.next().await {
-            Some((BINARY, first)) => match RoomMessage::decode(&first) {
-                Ok(RoomMessage::Welcome(welcome)) => Seat {
-                    session: welcome.session,
-                    token: welcome.token,
-                    epoch: welcome.epoch,
-                    player: welcome.player,
-                    resumed: welcome.resumed,
-                    generation: welcome.generation,
-                    incarnation: welcome.incarnation,
-                },
-                other => panic!("no welcome but {other:?}"),
-            },
+            Some((BINARY, first)) => Seat::of(&first).expect("a welcome"),
             Some((CLOSE, payload)) => panic!("closed: {}", String::from_utf8_lossy(&payload)),
             other => panic!("no welcome but {other:?}"),
         }

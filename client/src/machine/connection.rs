@@ -251,6 +251,12 @@ impl Machine {
     }
 
     pub(super) fn see(&mut self, now: Duration) {
+        let stood = now.saturating_sub(self.now);
+        let late = |due: Duration| now.saturating_sub(due) > STANDSTILL;
+        // The time in which it could not try, asleep say, is none that it tried in vain.
+        if stood > STANDSTILL && self.poll_timeout().is_some_and(late) {
+            self.dial.alone_since = self.dial.alone_since.map(|since| since + stood);
+        }
         self.now = self.now.max(now);
     }
 

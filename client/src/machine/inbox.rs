@@ -22,8 +22,9 @@ pub(super) struct Inbox {
     pub(super) queue: VecDeque<Waiting>,
     // Of numbered events, each with `MESSAGE_COST`.
     bytes: usize,
-    // How many others there are that may be dropped.
+    // How many others there are that may be dropped, and their bytes, counted alike.
     loose: usize,
+    loose_bytes: usize,
     // The number of the last one that came on this connection.
     last: u64,
     /// The number of the last one that this client has.
@@ -100,21 +101,25 @@ impl Inbox {
 
     /// Keeps another event; returns how many had to go for it.
     pub(super) fn push(&mut self, event: Event) -> u64 {
-        self.loose += usize::from(is_loose(&event));
+        if is_loose(&event) {
+            self.loose += 1;
+            self.loose_bytes += size(&event);
+        }
         self.queue.push_back(Waiting { number: None, event, bytes: 0 });
-        if self.loose <= limits::CLIENT_EVENTS {
-            return 0;
-        }
-        if let Some(oldest) = self.queue.iter().position(|waiting| is_loose(&waiting.event)) {
-            self.queue.remove(oldest);
+        let mut dropped = 0;
+        while self.loose > limits::CLIENT_EVENTS || self.loose_bytes > MOST {
+            let oldest = self.queue.iter().position(|waiting| is_loose(&waiting.event));
+            let Some(oldest) = oldest.and_then(|at| self.queue.remove(at)) else { break };
             self.loose -= 1;
+            self.loose_bytes -= size(&oldest.event);
+            dropped += 1;
         }
-        1
+        dropped
     }
 
     /// Hands everything to the game.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Event> + use<> {
-        (self.bytes, self.loose) = (0, 0);
+        (self.bytes, self.loose, self.loose_bytes) = (0, 0, 0);
         self.taken = self.held;
         std::mem::take(&mut self.queue).into_iter().map(|waiting| waiting.event)
     }

@@ -10,8 +10,8 @@ use room::{EntityId, Tick};
 use super::clock::Clock;
 use crate::event::{EventId, Message, SendError, Undelivered};
 
-/// Bytes of events on the wire that the room has not acknowledged, each with [`limits::MESSAGE_COST`]; past it more
-/// wait here. The room's inbox always has room for so much.
+/// Bytes of events that were sent, over whichever connection, and that the room has not acknowledged, each with
+/// [`limits::MESSAGE_COST`]; past it more wait here. The room's inbox always has room for so much.
 const ON_WIRE: usize = limits::INBOX / 2;
 
 /// Runs of numbers that are remembered. A new run begins only where another page of this player sent meanwhile.
@@ -66,6 +66,7 @@ pub(super) struct Outbox {
     // How many of `items` need not be sent on this connection any more, and the number before the next one.
     cursor: usize,
     before: u64,
+    // Invariant: what the first `cursor` items cost.
     on_wire: usize,
 }
 
@@ -137,8 +138,10 @@ impl Outbox {
 
     /// A new connection, whose room has everything up to a number.
     pub(super) fn welcomed(&mut self, received: u64) {
-        (self.received, self.before, self.on_wire) = (received, received, 0);
+        (self.received, self.before) = (received, received);
         self.cursor = self.items.partition_point(|item| (1..=received).contains(&item.number));
+        // What the room has and has not handled is in its inbox still.
+        self.on_wire = self.items.iter().take(self.cursor).map(Item::cost).sum();
     }
 
     /// The next message for the wire, if it may have one.
@@ -199,9 +202,7 @@ impl Outbox {
             self.bytes -= item.size();
             if self.cursor > 0 {
                 self.cursor -= 1;
-                if item.number > self.received {
-                    self.on_wire -= item.cost();
-                }
+                self.on_wire -= item.cost();
             }
         }
     }

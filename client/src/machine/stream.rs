@@ -42,7 +42,7 @@ impl Machine {
 
     /// Keeps a message for the next update.
     fn keep(&mut self, now: Duration, bytes: Vec<u8>) {
-        self.waiting_bytes += bytes.len();
+        self.waiting_bytes += bytes.len() + limits::MESSAGE_COST;
         self.waiting.push_back(bytes);
         if self.waiting_bytes > limits::CLIENT_WAITING {
             // It comes again after the resume: nothing of it was acknowledged.
@@ -80,7 +80,7 @@ impl Machine {
             self.jumped = true;
         }
         while let Some(message) = self.waiting.pop_front() {
-            self.waiting_bytes -= message.len();
+            self.waiting_bytes -= message.len() + limits::MESSAGE_COST;
             if let Err(error) = self.apply(&message, behind) {
                 self.waiting.clear();
                 self.waiting_bytes = 0;

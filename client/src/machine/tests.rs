@@ -1,5 +1,6 @@
 //! Each rule of the machine, with messages made by hand.
 
+mod attacks;
 mod codes;
 mod events;
 mod pages;

@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// What happened, oldest first; each event is handed out once, and with that the room's messages count as
-    /// taken. Of transients and remarks that nobody reads the last 4,096 are kept.
+    /// taken. Of transients and remarks that nobody reads the last 4,096 are kept, or 16 MiB of them.
     ///
     /// The client can be read in the loop over them: what an event speaks of is there already.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + use<> {

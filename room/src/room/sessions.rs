@@ -37,6 +37,8 @@ pub(super) struct Session<G: Game> {
     /// Events and calls that were not handled yet, in order.
     pub(super) waiting: VecDeque<Waiting<G>>,
     waiting_bytes: usize,
+    /// The player leaves as soon as none waits.
+    pub(super) leaving: bool,
     /// The number of the last event or call that came.
     pub(super) received: u64,
     /// The number of the last one handled.
@@ -94,6 +96,7 @@ impl<G: Game> Session<G> {
             quiet_since: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            leaving: false,
             received: 0,
             handled: 0,
             told: 0,
@@ -248,6 +251,7 @@ impl<G: Game> Sessions<G> {
         session.conn = conn;
         session.epoch += 1;
         (session.hidden_since, session.quiet_since) = (None, None);
+        session.leaving = false;
         Some(session)
     }
 

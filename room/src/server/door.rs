@@ -65,11 +65,20 @@ impl Pass {
         }
     }
 
-    /// From now on this socket is not ended to make place for others.
-    pub(super) fn authenticating(&self) {
+    /// From now on this socket is not ended to make place for others. Returns whether it may stand like that: one
+    /// address, which could fill the door for as long as authentication takes, may have half of it so.
+    #[must_use]
+    pub(super) fn authenticating(&self) -> bool {
         // Under the lock, so that a socket is either chosen before this or never.
-        let _all = self.door.lock();
-        self.waiting.authenticating.store(true, Ordering::SeqCst);
+        let all = self.door.lock();
+        let own = all.iter().find(|(_, other)| Arc::ptr_eq(other, &self.waiting));
+        let Some((own, _)) = own else { return false };
+        let same = all
+            .iter()
+            .filter(|(address, other)| address == own && other.authenticating.load(Ordering::SeqCst));
+        let may = same.count() < self.door.most.div_ceil(2);
+        self.waiting.authenticating.store(may, Ordering::SeqCst);
+        may
     }
 
     /// Whether it was ended to make place.
@@ -141,12 +150,23 @@ mod tests {
     fn a_socket_whose_authentication_runs_is_never_ended() {
         let door = Door::new(2);
         let first = door.enter(ip(1));
-        let second = door.enter(ip(1));
-        first.authenticating();
-        second.authenticating();
-        let third = door.enter(ip(2));
+        let second = door.enter(ip(2));
+        assert!(first.authenticating() && second.authenticating());
+        let third = door.enter(ip(3));
         assert!(third.is_evicted(), "the newcomer is the only one that may go");
         assert!(!first.is_evicted() && !second.is_evicted());
+    }
+
+    #[test]
+    fn one_address_has_half_of_the_door_in_authentication() {
+        let door = Door::new(4);
+        let crowd: Vec<_> = (0..4).map(|_| door.enter(ip(1))).collect();
+        let may: Vec<_> = crowd.iter().map(Pass::authenticating).collect();
+        assert_eq!(may, [true, true, false, false]);
+        let other = door.enter(ip(2));
+        assert!(crowd[2].is_evicted() && !other.is_evicted());
+        assert!(!crowd[2].authenticating(), "it has to go");
+        assert!(other.authenticating());
     }
 
     #[test]

@@ -169,7 +169,9 @@ async fn come_in<G: Game, S: AsyncRead + Unpin>(
         _ = outbox.ended() => return Err(Stop::Ended),
         known = introduce(shared, room, frames, outbox) => known?,
     };
-    pass.authenticating();
+    if !pass.authenticating() {
+        return Err(Stop::close(code::BUSY, "too many sockets that have not joined"));
+    }
     let identity = authenticate(shared, room, address, &hello, resuming).await?;
     Ok(Join { hello, identity, token: token()? })
 }

@@ -161,6 +161,7 @@ fn an_open_socket_restarts_the_time_to_give_up() {
     machine.handle_open(seconds(4), Vec::new());
     machine.update(seconds(8));
     machine.handle_close(seconds(8), None, "");
+    next_dial(&mut machine, seconds(8));
     machine.update(seconds(12));
     assert_eq!(machine.status(), &Status::Reconnecting);
     machine.update(seconds(13));

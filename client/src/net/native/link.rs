@@ -40,6 +40,7 @@ struct Shared {
 #[derive(Default)]
 struct Incoming {
     messages: Vec<(Instant, Vec<u8>)>,
+    // Their bytes, each with `MESSAGE_COST`.
     bytes: usize,
     closed: Option<Closed>,
 }
@@ -48,13 +49,15 @@ struct Incoming {
 struct Queue {
     frames: Vec<Send>,
     bytes: usize,
+    // The answer to the last ping. Earlier ones need none of their own, so that a room which only pings and does not
+    // read fills no memory.
+    pong: Option<Vec<u8>>,
     // Invariant: nothing is added behind a close.
     closed: bool,
 }
 
 enum Send {
     Message(Vec<u8>),
-    Pong(Vec<u8>),
     Close(u16, String),
 }
 
@@ -147,7 +150,6 @@ impl Shared {
         }
         match &frame {
             Send::Message(bytes) => queue.bytes += bytes.len(),
-            Send::Pong(payload) => queue.bytes += payload.len(),
             Send::Close(..) => queue.closed = true,
         }
         queue.frames.push(frame);
@@ -155,10 +157,16 @@ impl Shared {
         self.filled.notify_one();
     }
 
+    /// Answers a ping.
+    fn pong(&self, payload: Vec<u8>) {
+        lock(&self.outgoing).pong = Some(payload);
+        self.filled.notify_one();
+    }
+
     /// A message came. Past the most that may wait, the socket is given up.
     fn message(&self, message: Vec<u8>) -> Result<(), Closed> {
         let mut incoming = lock(&self.incoming);
-        incoming.bytes += message.len();
+        incoming.bytes += message.len() + limits::MESSAGE_COST;
         if incoming.bytes > limits::CLIENT_WAITING {
             return Err((None, "more than 16 MiB wait for `update`, which was not called".to_owned()));
         }
@@ -206,7 +214,7 @@ async fn messages<R: AsyncRead + Unpin>(
             OpCode::Binary | OpCode::Text | OpCode::Continuation => {
                 return Err(bad("a text or fragmented message"));
             }
-            OpCode::Ping => shared.send(Send::Pong(frame.payload.into())),
+            OpCode::Ping => shared.pong(frame.payload.into()),
             OpCode::Pong => {}
             OpCode::Close => return Err(close_frame(&frame.payload)),
         }
@@ -249,16 +257,19 @@ async fn send_all<W: AsyncWrite + Unpin>(
     let mut batch = Vec::new();
     loop {
         shared.filled.notified().await;
-        {
+        let pong = {
             let mut queue = lock(&shared.outgoing);
             std::mem::swap(&mut queue.frames, &mut batch);
             queue.bytes = 0;
+            queue.pong.take()
+        };
+        if let Some(payload) = pong {
+            write.write_frame(Frame::pong(Payload::Owned(payload))).await?;
         }
         let mut closing = false;
         for frame in batch.drain(..) {
             let frame = match frame {
                 Send::Message(bytes) => Frame::binary(Payload::Owned(bytes)),
-                Send::Pong(payload) => Frame::pong(Payload::Owned(payload)),
                 Send::Close(code, reason) => {
                     closing = true;
                     Frame::close(code, reason.as_bytes())
@@ -275,4 +286,42 @@ async fn send_all<W: AsyncWrite + Unpin>(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared() -> Shared {
+        Shared {
+            incoming: Mutex::default(),
+            arrived: Arc::default(),
+            heard: AtomicBool::new(false),
+            outgoing: Mutex::default(),
+            filled: Notify::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn of_many_pings_to_a_stuck_socket_the_last_is_answered() {
+        let shared = shared();
+        for turn in 0..100_000u32 {
+            shared.pong(turn.to_be_bytes().to_vec());
+        }
+        shared.send(Send::Close(code::LEFT, String::new()));
+        let (near, mut far) = tokio::io::duplex(1024);
+        let (_, mut write) = fastwebsockets::after_handshake_split(tokio::io::empty(), near, Role::Server);
+        send_all(&shared, &mut write).await.expect("it is written");
+        drop(write);
+        let mut written = Vec::new();
+        tokio::io::AsyncReadExt::read_to_end(&mut far, &mut written).await.expect("all of it");
+        assert_eq!(written, b"\x8a\x04\x00\x01\x86\x9f\x88\x02\x03\xe8");
+    }
+
+    #[test]
+    fn empty_messages_do_not_pile_up() {
+        let shared = shared();
+        let kept = (0..1_000_000).take_while(|_| shared.message(Vec::new()).is_ok()).count();
+        assert!(kept <= limits::CLIENT_WAITING / limits::MESSAGE_COST, "{kept}");
+    }
 }

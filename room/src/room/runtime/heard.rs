@@ -171,6 +171,7 @@ impl<G: Game> Runtime<G> {
     /// Handles what waits in a session while it has credit.
     pub(super) fn handle_waiting(&mut self, id: SessionId) {
         while self.handle_credited(id) {}
+        self.left(id);
     }
 
     /// Handles what is next in a session, if it has credit; returns whether it did.
@@ -184,13 +185,14 @@ impl<G: Game> Runtime<G> {
             self.room.sessions.owing.insert(id);
             return false;
         }
-        self.handle_next(id)
+        self.handle_next(id);
+        true
     }
 
-    /// Handles the next event or call of a session; returns whether there was one.
-    pub(super) fn handle_next(&mut self, id: SessionId) -> bool {
-        let Some(session) = self.room.sessions.get_mut(id) else { return false };
-        let Some(Waiting { number, said, .. }) = session.next() else { return false };
+    /// Handles the next event or call of a session.
+    fn handle_next(&mut self, id: SessionId) {
+        let Some(session) = self.room.sessions.get_mut(id) else { return };
+        let Some(Waiting { number, said, .. }) = session.next() else { return };
         let peer = session.peer();
         let answer = match said {
             Said::Event(event) => {
@@ -217,7 +219,7 @@ impl<G: Game> Runtime<G> {
         self.handled(id, number, answer.map(|answer| encoded(&answer)))
     }
 
-    fn handled(&mut self, id: SessionId, number: u64, answer: Option<Arc<[u8]>>) -> bool {
+    fn handled(&mut self, id: SessionId, number: u64, answer: Option<Arc<[u8]>>) {
         if let Some(session) = self.room.sessions.get_mut(id) {
             session.handled = number;
             if let Some(answer) = answer {
@@ -225,7 +227,6 @@ impl<G: Game> Runtime<G> {
             }
             self.room.sessions.ready.insert(id);
         }
-        true
     }
 
     /// Runs a call, where it may run.

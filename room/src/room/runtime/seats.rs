@@ -313,11 +313,27 @@ impl<G: Game> Runtime<G> {
         self.logs.push_back(Log::Leave { player, why });
     }
 
-    /// The player leaves for good: everything that she sent is handled first.
+    /// The player leaves for good, once everything that she sent is handled, as fast as any player's.
     pub(super) fn leave(&mut self, conn: ConnectionId) {
-        self.out.close(conn, code::LEFT, String::new());
-        let Some(id) = self.room.connection(conn).map(Connection::session) else { return };
-        while self.handle_next(id) {}
+        let id = self.room.connection(conn).map(Connection::session);
+        match id.and_then(|id| Some((id, self.room.sessions.get_mut(id)?))) {
+            Some((id, session)) => {
+                session.leaving = true;
+                self.handle_waiting(id);
+            }
+            None => self.out.close(conn, code::LEFT, String::new()),
+        }
+    }
+
+    /// Lets a player go who leaves, where everything that she sent is handled.
+    pub(super) fn left(&mut self, id: SessionId) {
+        let Some(session) = self.room.sessions.get(id) else { return };
+        if !session.leaving || !session.waiting.is_empty() {
+            return;
+        }
+        if session.held.is_none() {
+            self.out.close(session.conn, code::LEFT, String::new());
+        }
         self.end(id, LeaveReason::Left);
     }
 
