@@ -349,7 +349,8 @@ impl<G: Game> Room<G> {
         self.messages.push(Target::Key(key.into()), Class::Event, event)
     }
 
-    /// As [`send`](Self::send), for an effect that may be lost: it goes out once, and not to a hidden page.
+    /// As [`send`](Self::send), for an effect that may be lost: it goes out once, and neither to a
+    /// hidden page nor to a client that is behind, for which it would be stale.
     pub fn send_transient<E: Serialize + ?Sized>(
         &mut self,
         conn: ConnectionId,

@@ -146,12 +146,11 @@ impl Views {
         self.viewers.get(viewer as usize)?.as_ref()
     }
 
-    /// A client says what it has of what it was sent.
-    pub fn acknowledge(&mut self, viewer: u32, ack: Ack, now: Tick) {
+    /// A client says what it has of what it was sent. Returns whether that is more than it had.
+    pub fn acknowledge(&mut self, viewer: u32, ack: Ack, now: Tick) -> bool {
         let SyncSettings { window, tick_rate, .. } = self.settings;
-        if let Some(Some(viewer)) = self.viewers.get_mut(viewer as usize) {
-            viewer.window.acknowledge(ack, now, window, tick_rate);
-        }
+        let viewer = self.viewers.get_mut(viewer as usize).and_then(Option::as_mut);
+        viewer.is_some_and(|viewer| viewer.window.acknowledge(ack, now, window, tick_rate))
     }
 
     /// A client's page is hidden, or shown again.

@@ -134,6 +134,57 @@ fn one_that_acknowledges_nothing_for_a_minute_is_ended_as_broken_and_held() {
 }
 
 #[test]
+fn events_that_are_not_acknowledged_count_as_outstanding() {
+    let mut link = lab::open();
+    let conn = link.join();
+    let player = link.player(conn);
+    link.ticks(2);
+    link.heard();
+    link.client_mut(conn).pace = Pace::Silent;
+    link.edit(|room| room.send(conn, "one")).expect("it is short");
+    link.ticks(59 * RATE);
+    assert!(link.client(conn).is_joined());
+    link.ticks(3 * RATE);
+    assert_eq!(link.heard(), [Heard::Dropped(player, Dropped::FellBehind)]);
+    // One that acknowledges something stays, whatever its game leaves untaken.
+    let again = link.rejoin(conn);
+    link.client_mut(again).takes_events = false;
+    link.edit(|room| room.send(again, "two")).expect("it is short");
+    for round in 0..150 {
+        link.edit(|room| room.state_mut::<Board>().set_round(round));
+        link.ticks(RATE);
+    }
+    assert!(link.client(again).is_joined());
+}
+
+#[test]
+fn an_effect_for_a_client_that_is_behind_is_dropped_as_stale() {
+    let mut link = lab::with(Settings { window: limits::PART, ..Settings::default() });
+    let conn = link.join();
+    link.ticks(2);
+    link.client_mut(conn).pace = Pace::Stalled;
+    let came = |link: &Link<Lab>| link.client(conn).messages;
+    for seed in 0..8 {
+        link.add(Crate { data: Bytes::from(noise(20_000, seed)), ..Crate::default() });
+        link.edit(|room| room.broadcast_transient(&"x".repeat(1000))).expect("it is short");
+        link.tick();
+    }
+    let before = came(&link);
+    for round in 0..100 {
+        link.edit(|room| room.state_mut::<Board>().set_round(round));
+        link.edit(|room| room.broadcast_transient(&"x".repeat(1000))).expect("it is short");
+        link.tick();
+    }
+    assert_eq!(came(&link), before, "nothing is put behind a window that is full");
+    link.client_mut(conn).pace = Pace::Prompt;
+    link.ticks(5);
+    let effects = link.client(conn).transients.len();
+    link.edit(|room| room.broadcast_transient("again")).expect("it is short");
+    link.tick();
+    assert_eq!(link.client(conn).transients.len(), effects + 1);
+}
+
+#[test]
 fn parts_that_come_count_as_progress() {
     let mut link = lab::open();
     let conn = link.join();

@@ -32,6 +32,8 @@ pub(super) struct Session<G: Game> {
     pub(super) outbox: Outbox,
     /// Since when the outbox is past its bounds.
     pub(super) over_since: Option<Tick>,
+    /// Since when something is on the wire and nothing was acknowledged, as far as was looked.
+    pub(super) quiet_since: Option<Tick>,
     /// Events and calls that were not handled yet, in order.
     pub(super) waiting: VecDeque<Waiting<G>>,
     waiting_bytes: usize,
@@ -91,6 +93,7 @@ impl<G: Game> Session<G> {
             pace: None,
             outbox: Outbox::default(),
             over_since: None,
+            quiet_since: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             leaving: false,
@@ -232,7 +235,7 @@ impl<G: Game> Sessions<G> {
     pub(super) fn hold(&mut self, id: SessionId, until: Tick) {
         if let Some(session) = self.by_id.get_mut(&id) {
             session.held = Some(until);
-            session.hidden_since = None;
+            (session.hidden_since, session.quiet_since) = (None, None);
             self.holds.insert((until, id));
         }
     }
@@ -247,7 +250,7 @@ impl<G: Game> Sessions<G> {
         self.of_conn.insert(conn, id);
         session.conn = conn;
         session.epoch += 1;
-        session.hidden_since = None;
+        (session.hidden_since, session.quiet_since) = (None, None);
         session.leaving = false;
         Some(session)
     }

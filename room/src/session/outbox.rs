@@ -44,6 +44,12 @@ impl Outbox {
         self.sent < self.acknowledged + self.kept.len() as u64
     }
 
+    /// Whether some were put on the wire, on this connection or one before, and not acknowledged.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.sent > self.acknowledged
+    }
+
     /// Bytes that are kept.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -56,14 +62,17 @@ impl Outbox {
         self.sent
     }
 
-    /// The client has all up to a number. A number that was never sent counts as the last that was.
-    pub fn acknowledge(&mut self, number: u64) {
+    /// The client has all up to a number. A number that was never sent counts as the last that was. Returns whether
+    /// that is more than it had.
+    pub fn acknowledge(&mut self, number: u64) -> bool {
+        let before = self.acknowledged;
         while self.acknowledged < number.min(self.sent) {
-            let Some(message) = self.kept.pop_front() else { return };
+            let Some(message) = self.kept.pop_front() else { break };
             self.acknowledged += 1;
             self.bytes -= message.len();
             self.on_wire -= message.len();
         }
+        self.acknowledged > before
     }
 
     /// Starts on a new connection, behind what the client says that it received. What it received and has not

@@ -125,21 +125,9 @@ impl Viewer {
         }
     }
 
-    /// Whether the client was sent the entity of a slot.
-    #[must_use]
-    pub fn knows(&self, slot: u32) -> bool {
-        !self.claimed && self.has(slot)
-    }
-
     /// Whether the client has the entity of a slot, as it says or as was sent.
     fn has(&self, slot: u32) -> bool {
         self.view.contains(slot) && self.held(slot).is_none_or(|h| h.since.is_some())
-    }
-
-    /// Whether the entity was in the view that the room made: a limit lets such stay a little longer.
-    #[must_use]
-    pub fn was_shown(&self, slot: u32) -> bool {
-        !self.claimed && self.view.contains(slot)
     }
 
     /// What is held back of a slot.
@@ -152,6 +140,12 @@ impl Viewer {
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.window.is_empty()
+    }
+
+    /// Whether it was sent no update at the last seal though one was due.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.behind.is_some()
     }
 
     /// Whether this seal has nothing for the connection.

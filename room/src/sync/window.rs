@@ -105,9 +105,9 @@ impl Window {
         }
     }
 
-    /// The client has updates up to a tick, and some parts of the next one.
-    pub fn acknowledge(&mut self, ack: Ack, now: Tick, most: usize, tick_rate: u32) {
-        let mut open = None;
+    /// The client has updates up to a tick, and some parts of the next one. Returns whether that is more than it had.
+    pub fn acknowledge(&mut self, ack: Ack, now: Tick, most: usize, tick_rate: u32) -> bool {
+        let (before, mut open) = (self.sent.len(), None);
         while let Some(first) = self.sent.front().copied() {
             if first.tick > ack.tick {
                 let next = *open.get_or_insert(first.tick);
@@ -124,6 +124,7 @@ impl Window {
             }
             self.progress = now;
         }
+        let taken = self.sent.len() < before;
         if now.0 >= self.counted.0 + u64::from(tick_rate) {
             if self.counted > Tick::ZERO {
                 self.size = self.acknowledged.clamp(limits::WINDOW_LEAST, most.max(limits::WINDOW_LEAST));
@@ -131,6 +132,7 @@ impl Window {
             self.acknowledged = 0;
             self.counted = now;
         }
+        taken
     }
 
     /// For how many ticks nothing was acknowledged though something is on the wire.

@@ -111,7 +111,7 @@ fn a_welcome_with_the_highest_numbers_panics_nowhere() {
         epoch: u32::MAX,
         ..first()
     };
-    join(&mut machine, ms(0), highest.clone());
+    join(&mut machine, ms(0), highest);
     machine.send("x").unwrap();
     machine.call("y", "y", CallOptions { deadline: Some(seconds(5)), ..CallOptions::default() }).unwrap();
     event(&mut machine, ms(0), "past the last number");

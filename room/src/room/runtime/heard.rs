@@ -9,7 +9,7 @@ use crate::limits;
 use crate::room::game::{Dropped, Game, Peer};
 use crate::room::log::Log;
 use crate::room::sessions::{Asked, Said, Waiting};
-use crate::room::{Connection, ConnectionId};
+use crate::room::{Connection, ConnectionId, Room};
 use crate::session::credit::Rate;
 use crate::session::{code, cut};
 use crate::wire::message::{Ack, Call, ClientMessage, Outcome, RoomMessage};
@@ -145,13 +145,16 @@ impl<G: Game> Runtime<G> {
     }
 
     fn acknowledge(&mut self, conn: ConnectionId, id: SessionId, ack: Ack) {
-        let now = self.room.tick;
+        let (now, mut progress) = (self.room.tick, false);
         if let Some(viewer) = self.room.by_id.get(&conn).copied() {
-            self.room.views_mut().acknowledge(viewer, ack, now);
+            progress = self.room.views_mut().acknowledge(viewer, ack, now);
         }
         if let Some(session) = self.room.sessions.get_mut(id) {
             session.tokens.confirm();
-            session.outbox.acknowledge(ack.events);
+            progress |= session.outbox.acknowledge(ack.events);
+            if progress {
+                session.quiet_since = None;
+            }
             if session.outbox.has_unsent() {
                 self.room.sessions.ready.insert(id);
             }
@@ -266,7 +269,12 @@ impl<G: Game> Runtime<G> {
         let mut behind = Vec::new();
         let mut over = Vec::new();
         let (most, bytes) = (self.settings.events_most, self.settings.events_bytes);
-        for (id, session) in self.room.sessions.iter_mut() {
+        let Room { sessions, by_id, views, .. } = &mut self.room;
+        for (id, session) in sessions.iter_mut() {
+            let viewer = by_id.get(&session.conn).and_then(|viewer| views.as_ref()?.viewer(*viewer));
+            let awaited = viewer.is_some_and(|v| !v.window.is_empty() || session.outbox.is_awaited());
+            session.quiet_since = awaited.then(|| session.quiet_since.unwrap_or(now));
+            let quiet = session.quiet_since.map_or(0, |since| now.0 - since.0);
             let (count, size) = (session.outbox.len(), session.outbox.bytes());
             let past = count > most || size > bytes;
             session.over_since = past.then(|| session.over_since.unwrap_or(now));
@@ -275,16 +283,10 @@ impl<G: Game> Runtime<G> {
             if far || (past && session.held.is_some()) {
                 // A held session's connection has ended before.
                 over.push((id, session.held.is_none().then_some(session.conn)));
-            } else if waited > limits::EVENTS_SECONDS * tick_rate {
-                behind.push((id, session.conn));
-            }
-        }
-        for (conn, viewer) in &self.room.by_id {
-            let viewer = self.room.views.as_ref().and_then(|views| views.viewer(*viewer));
-            if viewer.is_some_and(|viewer| viewer.window.stuck(now) > limits::FELL_BEHIND_SECONDS * tick_rate)
-                && let Some(id) = self.room.sessions.of_conn(*conn)
+            } else if waited > limits::EVENTS_SECONDS * tick_rate
+                || quiet > limits::FELL_BEHIND_SECONDS * tick_rate
             {
-                behind.push((id, *conn));
+                behind.push((id, session.conn));
             }
         }
         for (id, conn) in over {

@@ -168,23 +168,27 @@ impl<G: Game> Runtime<G> {
                 }
             };
             for session in sessions {
-                self.push_to(session, class, &message);
+                self.push_to(views, session, class, &message);
             }
         }
         self.room.messages.queued = queued;
     }
 
-    fn push_to(&mut self, id: SessionId, class: Class, message: &Arc<[u8]>) {
+    fn push_to(&mut self, views: &Views, id: SessionId, class: Class, message: &Arc<[u8]>) {
         let Some(session) = self.room.sessions.get_mut(id) else { return };
+        // Where the update is held back that it would stand behind, an effect is stale before it arrives.
+        let viewer = || self.room.by_id.get(&session.conn).and_then(|viewer| views.viewer(*viewer));
         match class {
             Class::Event => {
                 session.outbox.push(message.clone());
                 self.push_kept(id);
             }
-            Class::Transient if session.held.is_none() && session.hidden_since.is_none() => {
-                self.out.push(session.conn, Source::Shared(message.clone()));
+            Class::Transient if session.hidden_since.is_some() => {}
+            Class::Transient => {
+                if viewer().is_some_and(|viewer| !viewer.is_behind()) {
+                    self.out.push(session.conn, Source::Shared(message.clone()));
+                }
             }
-            Class::Transient => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! The view of a client that comes back, made of what it says that it holds.
+//! The view of a client that comes back, made of what it says that it holds, and what such a claim counts for.
 
 use super::Viewer;
 use crate::entity::PlayerId;
@@ -36,5 +36,17 @@ impl Viewer {
             viewer.owed.clear();
         }
         viewer
+    }
+
+    /// Whether the client was sent the entity of a slot.
+    #[must_use]
+    pub fn knows(&self, slot: u32) -> bool {
+        !self.claimed && self.has(slot)
+    }
+
+    /// Whether the entity was in the view that the room made: a limit lets such stay a little longer.
+    #[must_use]
+    pub fn was_shown(&self, slot: u32) -> bool {
+        !self.claimed && self.view.contains(slot)
     }
 }
