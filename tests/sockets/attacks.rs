@@ -158,7 +158,7 @@ fn servers_that_are_killed_lose_what_they_held_and_repeat_nothing() {
     for round in 0..4 {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let server = doomed(port, heard.clone());
-        let until = Instant::now() + Duration::from_millis(2500);
+        let until = Instant::now() + Duration::from_millis(1500);
         while Instant::now() < until
             || round == 3 && clients.iter().any(|c| !c.is_joined() || c.unacknowledged() > 0)
         {
@@ -187,12 +187,12 @@ fn servers_that_are_killed_lose_what_they_held_and_repeat_nothing() {
         all.push(heard);
     }
     let heard: Vec<(String, u64)> = all.iter().flat_map(|heard| heard.lock().unwrap().clone()).collect();
-    for n in 0..6 {
+    for (n, end) in next.into_iter().enumerate() {
         let his: Vec<u64> =
             heard.iter().filter(|(name, _)| *name == n.to_string()).map(|(_, event)| *event).collect();
         assert!(his.windows(2).all(|pair| pair[0] < pair[1]), "{n}: each once, in order: {his:?}");
         let lost = lost.remove(&n).unwrap_or_default();
-        for event in 0..next[n] {
+        for event in 0..end {
             assert!(
                 his.contains(&event) || lost.contains(&event),
                 "{n}: {event} is neither handled nor told of"
@@ -201,7 +201,7 @@ fn servers_that_are_killed_lose_what_they_held_and_repeat_nothing() {
         let got = got.remove(&n).unwrap_or_default();
         assert!(got.windows(2).all(|pair| pair[0] < pair[1]), "{n}: {got:?}");
         assert!(got.iter().all(|event| his.contains(event)));
-        assert!(his.len() > 20, "{n}: {}", his.len());
+        assert!(his.len() > 10, "{n}: {}", his.len());
     }
 }
 
