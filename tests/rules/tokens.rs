@@ -289,4 +289,11 @@ fn a_game_can_refuse_the_newer_connection() {
     // With its token it is the same one.
     let again = link.rejoin(older);
     assert!(link.client(again).is_joined());
+    // Once nobody plays over it, its owner comes back without.
+    let session = link.client(again).welcome.map(|it| it.session);
+    link.drop_link(again);
+    link.tick();
+    let back = link.open(ada());
+    link.tick();
+    assert_eq!(link.client(back).welcome.map(|it| it.session), session);
 }

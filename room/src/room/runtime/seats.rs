@@ -73,8 +73,11 @@ impl<G: Game> Runtime<G> {
         }
         let player = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
         let session = player.and_then(|player| self.room.sessions.of_player(*player).last());
+        let held = session.and_then(|id| self.room.sessions.get(*id)).is_some_and(|s| s.held.is_some());
         match (session, self.settings.sessions) {
             (Some(session), Sessions::Continue) => Ok(Plan::Continue(*session)),
+            // Nobody plays over a held one: she comes back without her token.
+            (Some(session), Sessions::Refuse) if held => Ok(Plan::Continue(*session)),
             (Some(_), Sessions::Refuse) => {
                 Err(Refusal::new(code::NOT_ALLOWED, "this account plays here already"))
             }

@@ -71,7 +71,7 @@ pub enum Sessions {
     Continue,
     /// It gets a session of its own, of the same player.
     Several,
-    /// The newer one is refused with 4003.
+    /// The newer one is refused with 4003, unless the session is only held.
     Refuse,
 }
 
