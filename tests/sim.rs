@@ -43,8 +43,10 @@ use run::{Outcome, Sim};
 const SEEDS: u64 = 20;
 /// Seeds within which every planted fault is found.
 const FOUND_WITHIN: u64 = 500;
-/// Seeds that found something once; each test run takes them too.
-const KEPT: &[u64] = &[];
+/// Seeds that found something once; each test run takes them, too:
+/// - 33: a reload forgot calls whose results had come and were not read.
+/// - 142: a session got an event that was said to its player before it began.
+const KEPT: &[u64] = &[33, 142];
 
 /// What the game's hook panics with where it should.
 struct Boom;
@@ -89,7 +91,8 @@ fn rooms_and_clients_agree_whatever_their_links_do() {
     }
     let seeds = variable("SIM_SEEDS").unwrap_or(SEEDS);
     let (mut ticks, mut faults, mut failures) = (0, 0, Vec::new());
-    for (count, seed) in KEPT.iter().copied().chain(1..=seeds).enumerate() {
+    let kept = KEPT.iter().copied().filter(|seed| *seed > seeds);
+    for (count, seed) in kept.chain(1..=seeds).enumerate() {
         match run(seed, false) {
             Ok(outcome) => {
                 ticks += outcome.ticks;
@@ -113,6 +116,13 @@ fn one_seed_makes_the_same_bytes_twice() {
     for seed in [3, 4] {
         assert_eq!(run(seed, false), run(seed, false), "seed {seed}");
     }
+}
+
+#[test]
+#[should_panic(expected = "a secret of player Some(7) was sent")]
+fn a_secret_of_another_is_seen() {
+    let bytes = format!("\u{a7} and then §§00000003§§00000007");
+    edge::no_secret_but(&[3], bytes.as_bytes());
 }
 
 /// Runs seeds with a fault planted until one of them fails.

@@ -1,5 +1,6 @@
 //! The server's end of every link, as an edge would be it: hello, token, authentication, then the room.
 
+use std::io::BufRead;
 use std::time::Duration;
 
 use room::runtime::{Closed, Identity, Join};
@@ -331,10 +332,10 @@ impl Sim {
 /// Looks for secrets of others.
 pub(crate) fn no_secret_but(own: &[u32], bytes: &[u8]) {
     let mark = MARK.as_bytes();
-    let mut from = 0;
-    while let Some(at) = bytes[from..].iter().position(|byte| *byte == mark[0]) {
-        from += at + 1;
-        let Some(rest) = bytes[from - 1..].strip_prefix(mark) else { continue };
+    let mut rest = bytes;
+    // Up to the next first byte of a mark.
+    while rest.skip_until(mark[0]).is_ok_and(|passed| passed > 0) {
+        let Some(rest) = rest.strip_prefix(&mark[1..]) else { continue };
         let whose = rest.get(..8).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u32>().ok());
         // The mark alone is noise.
         assert!(whose.is_none_or(|player| own.contains(&player)), "a secret of player {whose:?} was sent");

@@ -72,7 +72,7 @@ pub(crate) struct Page {
     is_lost: bool,
     /// Players that it was.
     pub(crate) players: BTreeSet<u32>,
-    scanned: (usize, usize),
+    scanned: usize,
     pub(crate) saved: Vec<Saved>,
     pub(crate) hidden: bool,
     pub(crate) left: bool,
@@ -127,7 +127,7 @@ impl Sim {
             lost: VecDeque::new(),
             is_lost: false,
             players,
-            scanned: (0, 0),
+            scanned: 0,
             saved: Vec::new(),
             hidden: false,
             left: false,
@@ -431,11 +431,11 @@ impl Sim {
     pub(crate) fn scan(&mut self, id: u32) {
         let page = self.pages.get_mut(&id).expect("it runs");
         let own: Vec<u32> = page.players.iter().copied().collect();
-        let (raw, plain) = page.machine.received();
+        // What came as it is was looked at where it was sent.
+        let (_, plain) = page.machine.received();
         // A mark may lie across the end of the last look.
-        no_secret_but(&own, &raw[page.scanned.0.saturating_sub(16)..]);
-        no_secret_but(&own, &plain[page.scanned.1.saturating_sub(16)..]);
-        page.scanned = (raw.len(), plain.len());
+        no_secret_but(&own, &plain[page.scanned.saturating_sub(16)..]);
+        page.scanned = plain.len();
     }
 }
 

@@ -29,9 +29,16 @@ pub(crate) struct Hash(pub(crate) u64);
 
 impl Hash {
     pub(crate) fn add(&mut self, socket: u64, bytes: &[u8]) {
-        for byte in socket.to_le_bytes().iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        self.word(socket ^ (bytes.len() as u64) << 40);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.word(u64::from_le_bytes(word));
         }
+    }
+
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
     }
 }
 
