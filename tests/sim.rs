@@ -121,8 +121,7 @@ fn one_seed_makes_the_same_bytes_twice() {
 #[test]
 #[should_panic(expected = "a secret of player Some(7) was sent")]
 fn a_secret_of_another_is_seen() {
-    let bytes = format!("\u{a7} and then §§00000003§§00000007");
-    edge::no_secret_but(&[3], bytes.as_bytes());
+    edge::no_secret_but(&[3], "§ and then §§00000003§§00000007".as_bytes());
 }
 
 /// Runs seeds with a fault planted until one of them fails.
