@@ -84,7 +84,7 @@ fn a_hold_runs_out_and_calls_have_results() {
     let mut room = TestRoom::with(House::default(), settings);
     let (ada, bo) = (room.join("ada"), room.join_account("bo", "bo@example"));
     room.edit(|_, room| {
-        room.private_mut::<Hand>(ada.player())
+        room.private_mut::<Hand>(ada.player().expect("she joined"))
             .expect("it is there")
             .set_note("the ace of spades".to_owned())
             .expect("it fits");
@@ -95,6 +95,9 @@ fn a_hold_runs_out_and_calls_have_results() {
     room.resume(&ada);
     assert_eq!(ada.status(), Status::Lost);
     assert!(matches!(ada.events()[..], [Event::SessionLost { .. }]));
+    assert!(ada.player().is_none() && ada.notice().is_some());
+    room.rejoin(&ada);
+    assert_eq!((ada.status(), ada.notice()), (Status::Joined, None));
 
     for n in [4, 5] {
         let options = CallOptions { deadline: Some(Duration::from_secs(1)), ..CallOptions::default() };
@@ -108,8 +111,23 @@ fn a_hold_runs_out_and_calls_have_results() {
     assert_eq!(results.collect::<Vec<_>>(), [Ok(2), Err("odd".to_owned())]);
     assert_never_received(&bo, b"ace of spades");
     room.leave(&bo);
-    assert_eq!(room.room().sessions(), 0);
+    assert_eq!(room.room().sessions(), 1, "Ada's new one");
     assert!(!room.logs().is_empty());
+}
+
+#[test]
+fn a_process_that_starts_again_goes_on_where_it_was() {
+    let mut room = TestRoom::new(House::default());
+    let ada = room.join("ada");
+    ada.send(&"one").expect("it waits");
+    let checkpoint = ada.checkpoint().expect("there is a session");
+    room.advance(2);
+    let again = room.restart(&ada, checkpoint);
+    again.send(&"two").expect("it waits");
+    room.advance(2);
+    assert_eq!(again.player(), ada.player());
+    assert_eq!(room.game().heard, ["one", "Broken", "two"], "the stored event is not handled again");
+    assert_eq!(again.unacknowledged(), 0);
 }
 
 #[test]

@@ -160,8 +160,10 @@ pub enum SendError {
     /// The client is not in a room, and what may be lost does not wait for one.
     #[error("a transient is not sent: the client is not joined; use `send` for what must arrive")]
     NotJoined,
-    /// There is no session, nor will there be one.
-    #[error("nothing can be sent: the session is over; rejoin, or connect anew")]
+    /// The client has stopped, or waits for the game to [`rejoin`](crate::machine::Machine::rejoin).
+    #[error(
+        "nothing can be sent: the client has stopped; `rejoin` where its session is lost or it gave up, or connect anew"
+    )]
     Over,
     /// The value cannot travel.
     #[error(transparent)]

@@ -210,6 +210,12 @@ impl Machine {
         self.dial.error.as_deref()
     }
 
+    /// The display name that it gives.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.options.name
+    }
+
     /// Who this client is in the room, also while its connection is being made again; `None` without a session.
     #[must_use]
     pub fn player(&self) -> Option<PlayerId> {

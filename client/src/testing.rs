@@ -60,7 +60,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::event::{CallId, CallOptions, Event, EventId, SendError, Status};
-use crate::machine::{self, Machine, Options};
+use crate::machine::{self, Checkpoint, Machine, Notice, Options};
 use crate::replica::Replica;
 
 /// A room, its clock and the links to its clients.
@@ -145,8 +145,28 @@ impl<G: Game> TestRoom<G> {
 
     /// A client that has not been let in yet: it joins at the next tick, or is refused.
     pub fn open(&mut self, name: &str, account: Option<String>) -> TestClient {
-        let options = Options { name: name.to_owned(), ..Options::default() };
-        let mut machine = Machine::new(G::schema(), options, self.clients.len() as u64);
+        let machine = Machine::new(G::schema(), options(name), self.clients.len() as u64);
+        self.add(machine, account)
+    }
+
+    /// A client's process ends without a word, and another one goes on from a checkpoint. One tick passes.
+    ///
+    /// # Panics
+    /// If the client is none of this room's.
+    pub fn restart(&mut self, client: &TestClient, checkpoint: Checkpoint) -> TestClient {
+        self.drop_link(client);
+        let account = self.link(client).account.clone();
+        let seed = self.clients.len() as u64;
+        let name = client.machine.borrow().name().to_owned();
+        // Each life of a client begins later than the one before.
+        let unix_ms = BEGAN_MS + self.now.as_millis() as u64 + seed;
+        let machine = Machine::restore(G::schema(), options(&name), checkpoint, unix_ms, seed);
+        let again = self.add(machine.expect("it is a checkpoint of a client of this room"), account);
+        self.advance(1);
+        again
+    }
+
+    fn add(&mut self, mut machine: Machine, account: Option<String>) -> TestClient {
         machine.record();
         let client = TestClient { machine: Rc::new(RefCell::new(machine)) };
         self.clients.push(Link { client: client.clone(), account, conn: None, online: true });
@@ -205,6 +225,13 @@ impl<G: Game> TestRoom<G> {
                 return;
             }
         }
+    }
+
+    /// Lets a client whose session is lost make a new one, or one that gave up try again. One tick passes.
+    pub fn rejoin(&mut self, client: &TestClient) {
+        self.link(client).online = true;
+        client.machine.borrow_mut().rejoin(self.now);
+        self.advance(1);
     }
 
     /// A client leaves for good; one tick passes.
@@ -334,6 +361,13 @@ impl<G: Game> TestRoom<G> {
     }
 }
 
+fn options(name: &str) -> Options {
+    Options { name: name.to_owned(), ..Options::default() }
+}
+
+/// When a room's clock begins, in milliseconds since 1970.
+const BEGAN_MS: u64 = 1_800_000_000_000;
+
 /// Ticks that a client has to come back.
 const RESUME_TICKS: u64 = 20;
 
@@ -422,13 +456,28 @@ impl TestClient {
         self.machine.borrow().status().clone()
     }
 
-    /// Who it is in the room.
-    ///
-    /// # Panics
-    /// If it has never joined.
+    /// Who it is in the room; `None` where it has no session.
     #[must_use]
-    pub fn player(&self) -> PlayerId {
-        self.machine.borrow().player().expect("it has joined")
+    pub fn player(&self) -> Option<PlayerId> {
+        self.machine.borrow().player()
+    }
+
+    /// What its player is told of the connection; nothing while it is joined.
+    #[must_use]
+    pub fn notice(&self) -> Option<Notice> {
+        self.machine.borrow().notice()
+    }
+
+    /// Events and calls that the room has not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.machine.borrow().unacknowledged()
+    }
+
+    /// What continues its session in [`TestRoom::restart`]; `None` where there is none to continue.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        self.machine.borrow_mut().checkpoint()
     }
 
     /// Every byte it was ever sent: as it came, and as the updates' plain content.

@@ -170,14 +170,19 @@ impl Machine {
         }
     }
 
-    /// Makes a new session where the old one is [`Lost`](Status::Lost).
+    /// Makes a new session where the old one is [`Lost`](Status::Lost). Where the client gave up, and stands at
+    /// [`Closed`](Status::Closed) without a code, it tries again, and goes on with its session if that is still
+    /// held. Elsewhere it does nothing.
     pub fn rejoin(&mut self, now: Duration) {
         self.see(now);
-        if self.status == Status::Lost {
-            self.status = Status::Rejoining;
-            self.phase = Phase::Waiting(None);
-            self.dial.alone_since = Some(now);
-        }
+        self.status = match self.status {
+            Status::Lost => Status::Rejoining,
+            Status::Closed { code: None, .. } if self.session.is_some() => Status::Reconnecting,
+            Status::Closed { code: None, .. } => Status::Connecting,
+            _ => return,
+        };
+        self.phase = Phase::Waiting(None);
+        self.dial.alone_since = Some(now);
     }
 
     /// When [`update`](Self::update) must be called at the latest.

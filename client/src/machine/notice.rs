@@ -38,7 +38,7 @@ pub(super) fn notice(status: &Status) -> Option<Notice> {
         Status::Connecting => (NoticeKind::Connecting, "Connecting…"),
         Status::Reconnecting => (NoticeKind::Reconnecting, "Connection lost. Reconnecting…"),
         Status::Rejoining => (NoticeKind::Rejoining, "Joining again…"),
-        Status::Lost => (NoticeKind::Ended, "You were away for too long. Join again to play on."),
+        Status::Lost => (NoticeKind::Ended, "Your place in the game is gone. Join again to play on."),
         Status::Closed { code, reason } => closed(*code, reason),
     };
     Some(Notice { kind, text: text.to_owned() })

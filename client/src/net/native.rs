@@ -196,7 +196,9 @@ impl Client {
         }
     }
 
-    /// Makes a new session where the old one is [`Lost`](Status::Lost).
+    /// Makes a new session where the old one is [`Lost`](Status::Lost). Where the client gave up, and stands at
+    /// [`Closed`](Status::Closed) without a code, it tries again, and goes on with its session if that is still
+    /// held.
     pub fn rejoin(&mut self) {
         let now = Instant::now();
         self.machine.rejoin(self.since(now));

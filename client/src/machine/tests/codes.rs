@@ -155,6 +155,25 @@ fn it_gives_up_after_a_minute_without_a_socket() {
 }
 
 #[test]
+fn one_that_gave_up_tries_again_where_the_game_wants_it() {
+    let mut machine = joined_with(Options { give_up: seconds(5), ..options() });
+    let session = machine.session();
+    machine.handle_close(seconds(10), None, "");
+    next_dial(&mut machine, seconds(10));
+    machine.update(seconds(15));
+    machine.update(seconds(16));
+    assert!(machine.status().is_closed());
+    machine.rejoin(seconds(20));
+    assert_eq!((machine.status(), machine.session()), (&Status::Reconnecting, session));
+    assert!(machine.poll_dial(seconds(20)));
+    // One that the room sent away stays away.
+    let mut machine = joined_with(options());
+    machine.handle_close(seconds(10), Some(code::KICKED), "");
+    machine.rejoin(seconds(11));
+    assert!(machine.status().is_closed() && !machine.poll_dial(seconds(12)));
+}
+
+#[test]
 fn an_open_socket_restarts_the_time_to_give_up() {
     let mut machine = Machine::new(schema(), Options { give_up: seconds(5), ..options() }, 1);
     assert!(machine.poll_dial(ms(0)));
