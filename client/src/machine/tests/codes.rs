@@ -168,7 +168,7 @@ fn one_that_gave_up_tries_again_where_the_game_wants_it() {
     assert!(machine.poll_dial(seconds(20)));
     // One that the room sent away stays away.
     let mut machine = joined_with(options());
-    machine.handle_close(seconds(10), Some(code::KICKED), "");
+    machine.handle_close(seconds(10), Some(room::session::code::KICKED), "");
     machine.rejoin(seconds(11));
     assert!(machine.status().is_closed() && !machine.poll_dial(seconds(12)));
 }
