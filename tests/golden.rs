@@ -19,7 +19,7 @@ use room::wire::{PROTOCOL_VERSION, deflate, payload};
 use room_client::{Applied, Replica};
 
 use chapter::show;
-use game::{Golden, Hit, Match, Mood, Point, UNIT, Unit};
+use game::{Forms, Golden, Hit, Match, Mood, Point, UNIT, Unit, forms};
 
 /// A player's first connection, and the one over which she comes back.
 const CONNS: [ConnectionId; 2] = [ConnectionId(1), ConnectionId(2)];
@@ -207,10 +207,13 @@ fn comes_back(session: &mut Session) -> Vec<Vec<u8>> {
 /// Messages of the chapter that are put together from values.
 fn made_of_values() -> BTreeMap<&'static str, Vec<u8>> {
     let (one, another) = (hit(300), hit(5));
+    let mut all = Vec::new();
+    payload::encode(&forms(), 100, &mut all).unwrap();
     let client = [
         ("hello", ClientMessage::Hello(hello())),
         ("hello-resume", ClientMessage::Hello(hello_resume())),
         ("client-event", ClientMessage::Event { gap: 1, payload: &one }),
+        ("client-event-forms", ClientMessage::Event { gap: 1, payload: &all }),
         ("client-transient", ClientMessage::Transient(&one)),
         ("call", call(&another)),
         ("hidden", ClientMessage::Hidden(true)),
@@ -303,6 +306,14 @@ fn a_clients_messages_read_as_the_chapter_says() {
     assert_eq!(client("ack"), ClientMessage::Ack(Ack { tick: Tick(300), parts: 2, events: 5 }));
     assert_eq!(client("ping"), ClientMessage::Ping(300));
     assert_eq!(client("leave"), ClientMessage::Leave);
+}
+
+#[test]
+fn a_payload_reads_as_rusts_types() {
+    let vectors = chapter::vectors();
+    let message = ClientMessage::decode(&vectors["client-event-forms"]);
+    let Ok(ClientMessage::Event { gap: 1, payload }) = message else { panic!("{message:?}") };
+    assert_eq!(payload::decode::<Forms>(payload), Ok(forms()));
 }
 
 #[test]

@@ -62,6 +62,22 @@ pub(crate) struct Hit {
     pub(crate) by: u32,
 }
 
+/// What a game's messages are made of, each once.
+pub(crate) type Forms = (Act, Act, Act, Act, Option<u8>, Option<u8>);
+
+/// An enum with each sort of variant.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Act {
+    Wait,
+    Say(String),
+    Move(i32, i32),
+    Hit { by: u32 },
+}
+
+pub(crate) fn forms() -> Forms {
+    (Act::Wait, Act::Say("hi".into()), Act::Move(1, -2), Act::Hit { by: 5 }, None, Some(7))
+}
+
 /// A game without rules: the test plays it.
 pub(crate) struct Golden {
     pub(crate) empty: bool,
