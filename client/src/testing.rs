@@ -47,7 +47,9 @@
 //! assert_never_received(&bo, b"xyzzy-plugh");
 //! ```
 
-use std::cell::{Ref, RefCell};
+mod client;
+
+use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -56,12 +58,10 @@ use room::prelude::*;
 use room::room::log::Log;
 use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Refusal, Token};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::event::{CallId, CallOptions, Event, EventId, SendError, Status};
-use crate::machine::{self, Checkpoint, Machine, Notice, Options};
-use crate::replica::Replica;
+use crate::event::Status;
+use crate::machine::{self, Checkpoint, Machine, Options};
+pub use client::TestClient;
 
 /// A room, its clock and the links to its clients.
 ///
@@ -83,12 +83,6 @@ struct Link {
     conn: Option<ConnectionId>,
     /// Whether its machine may open a socket.
     online: bool,
-}
-
-/// A client of a [`TestRoom`]. A copy of it is the same client.
-#[derive(Clone)]
-pub struct TestClient {
-    machine: Rc<RefCell<Machine>>,
 }
 
 impl<G: Game> TestRoom<G> {
@@ -374,124 +368,6 @@ const RESUME_TICKS: u64 = 20;
 impl<G: Game> fmt::Debug for TestRoom<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TestRoom").field("tick", &self.runtime.now()).finish_non_exhaustive()
-    }
-}
-
-impl TestClient {
-    /// What it sees of a kind, in ID order.
-    #[must_use]
-    pub fn view<K: Visible + Clone>(&self) -> Vec<(Id<K>, K)> {
-        self.replica().all::<K>().map(|(id, entity)| (id, entity.clone())).collect()
-    }
-
-    /// The room's state, once it has come.
-    #[must_use]
-    pub fn state<K: Visible + Clone>(&self) -> Option<K> {
-        self.replica().state::<K>().cloned()
-    }
-
-    /// The player's own private state, once it has come.
-    #[must_use]
-    pub fn private<K: Visible + Clone>(&self) -> Option<K> {
-        self.replica().private::<K>().cloned()
-    }
-
-    /// Everything it holds, and what the last tick changed of it.
-    #[must_use]
-    pub fn replica(&self) -> Ref<'_, Replica> {
-        Ref::map(self.machine.borrow(), Machine::replica)
-    }
-
-    /// What happened since the last call; the game has taken it then.
-    #[must_use]
-    pub fn events(&self) -> Vec<Event> {
-        self.machine.borrow_mut().events().collect()
-    }
-
-    /// The game's events among [`events`](TestClient::events); all else that happened is passed over.
-    ///
-    /// # Panics
-    /// If one is no `T`.
-    #[must_use]
-    pub fn messages<T: DeserializeOwned>(&self) -> Vec<T> {
-        let messages = self.events().into_iter().filter_map(|event| match event {
-            Event::Message(message) => Some(message),
-            _ => None,
-        });
-        messages.map(|message| message.decode().expect("the event is of the type asked for")).collect()
-    }
-
-    /// Sends an event, which the game gets at the next tick; while the link is down it waits.
-    ///
-    /// # Errors
-    /// As [`Machine::send`].
-    pub fn send<T: Serialize + ?Sized>(&self, event: &T) -> Result<EventId, SendError> {
-        self.machine.borrow_mut().send(event)
-    }
-
-    /// Sends a transient.
-    ///
-    /// # Errors
-    /// As [`Machine::transient`].
-    pub fn transient<T: Serialize + ?Sized>(&self, event: &T) -> Result<(), SendError> {
-        self.machine.borrow_mut().transient(event)
-    }
-
-    /// Makes a call, whose result comes as an event.
-    ///
-    /// # Errors
-    /// As [`Machine::call`].
-    pub fn call<T: Serialize + ?Sized>(
-        &self,
-        name: &str,
-        value: &T,
-        options: CallOptions,
-    ) -> Result<CallId, SendError> {
-        self.machine.borrow_mut().call(name, value, options)
-    }
-
-    /// Where its connection stands.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        self.machine.borrow().status().clone()
-    }
-
-    /// Who it is in the room; `None` where it has no session.
-    #[must_use]
-    pub fn player(&self) -> Option<PlayerId> {
-        self.machine.borrow().player()
-    }
-
-    /// What its player is told of the connection; nothing while it is joined.
-    #[must_use]
-    pub fn notice(&self) -> Option<Notice> {
-        self.machine.borrow().notice()
-    }
-
-    /// Events and calls that the room has not acknowledged.
-    #[must_use]
-    pub fn unacknowledged(&self) -> usize {
-        self.machine.borrow().unacknowledged()
-    }
-
-    /// What continues its session in [`TestRoom::restart`]; `None` where there is none to continue.
-    #[must_use]
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
-        self.machine.borrow_mut().checkpoint()
-    }
-
-    /// Every byte it was ever sent: as it came, and as the updates' plain content.
-    #[must_use]
-    pub fn received(&self) -> (Vec<u8>, Vec<u8>) {
-        let machine = self.machine.borrow();
-        let (raw, plain) = machine.received();
-        (raw.to_vec(), plain.to_vec())
-    }
-}
-
-impl fmt::Debug for TestClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TestClient").field(&self.machine.borrow()).finish()
     }
 }
 

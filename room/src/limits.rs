@@ -76,7 +76,7 @@ pub const EVENTS_BYTES_MOST: usize = 4 * KIB * KIB;
 pub const EVENTS_WINDOW: usize = 256 * KIB;
 /// Calls that wait for a result.
 pub const CALLS: usize = 64;
-/// Messages a second that a client may send besides inputs and acknowledgements (*setting*).
+/// Messages a second that a client may send besides acknowledgements, hidden and leave (*setting*).
 pub const MESSAGES_PER_SECOND: u32 = 60;
 /// How many of them it may send at once (*setting*).
 pub const MESSAGES_BURST: u32 = 120;

@@ -47,7 +47,8 @@ pub use stats::RoomStats;
 
 use crate::limits;
 use crate::room::{Game, Room};
-use crate::runtime::{Identity, Sessions};
+use crate::runtime::Identity;
+pub use crate::runtime::Sessions;
 use crate::schema::Schema;
 use access::Access;
 use auth::Hook;

@@ -27,7 +27,8 @@ pub struct Settings {
     pub events_most: usize,
     /// Bytes of such events; 1 MiB if not said, at most 4 MiB.
     pub events_bytes: usize,
-    /// Messages a second that a client may send on average, inputs and acknowledgements apart; 60 if not said.
+    /// Messages a second that a client may send on average; acknowledgements, hidden and leave do not count. 60 if
+    /// not said.
     pub messages_per_second: u32,
     /// How many of them at once; 120 if not said.
     pub messages_burst: u32,
