@@ -305,7 +305,10 @@ impl<G: Game> Link<G> {
         let mut resume = Resume { session, token, received: before.received, claim };
         lie(&mut resume);
         let mut client = Client::new::<G>(self.keep, identity);
-        std::mem::swap(&mut client.replica, &mut self.client_mut(earlier).replica);
+        let before = self.client_mut(earlier);
+        std::mem::swap(&mut client.replica, &mut before.replica);
+        // What was on its way is lost with the earlier connection.
+        before.waiting.clear();
         let conn = ConnectionId(self.next);
         self.next += 1;
         self.clients.insert(conn, client);

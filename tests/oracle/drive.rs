@@ -33,6 +33,8 @@ struct Run {
     model: Model,
     watches: BTreeMap<ConnectionId, Watch>,
     joined: Vec<ConnectionId>,
+    /// Whose client opened a connection to resume, also where the room refused it.
+    resumed: BTreeMap<ConnectionId, PlayerId>,
 }
 
 pub(crate) fn run(case: Case) {
@@ -51,7 +53,8 @@ pub(crate) fn run(case: Case) {
     link.keep = true;
     let model = Model::new([0, 1, 2, 3]);
     let steps = case.steps.clone();
-    let mut run = Run { case, link, model, watches: BTreeMap::new(), joined: Vec::new() };
+    let mut run =
+        Run { case, link, model, watches: BTreeMap::new(), joined: Vec::new(), resumed: BTreeMap::new() };
     for (kind, at, raw) in run.case.crowd.clone() {
         run.step(&Step::Create { kind, explicit: None, at, raw });
     }
@@ -158,6 +161,21 @@ impl Run {
                 let Some(conn) = self.client(client) else { return };
                 self.link.drop_link(conn);
                 self.joined.retain(|it| *it != conn);
+            }
+            Step::Resume { client } => {
+                let Some(conn) = self.client(client) else { return };
+                if !self.link.client(conn).is_joined() {
+                    return;
+                }
+                let (again, player) = (self.link.resume(conn), self.link.player(conn));
+                self.resumed.insert(again, player);
+                self.joined.retain(|it| *it != conn);
+                self.joined.push(again);
+                // The room remembers nothing of the view; the client holds what it held.
+                let last = self.watches.remove(&conn).unwrap_or_default().last;
+                self.watches.insert(again, Watch { last, ..Watch::default() });
+                // One that goes before it is seated would leave the older one without what it held.
+                self.tick();
             }
             Step::Kick { client } => {
                 let Some(player) = self.player(client) else { return };
@@ -285,7 +303,8 @@ impl Run {
     /// Looks for hidden values and other players' private ones in every byte that was sent, raw and inflated.
     fn scan(&self) {
         for (conn, client) in &self.link.clients {
-            let own = client.player.map(|player| (player.0.to_le_bytes(), hand_note(player)));
+            let player = client.player.or_else(|| self.resumed.get(conn).copied());
+            let own = player.map(|player| (player.0.to_le_bytes(), hand_note(player)));
             let is_own = |rest: &[u8]| {
                 own.as_ref().is_some_and(|(number, note)| {
                     rest.starts_with(number) || rest.starts_with(&note.as_bytes()[MARK.len()..])

@@ -109,6 +109,10 @@ pub(crate) enum Step {
     Drop {
         client: u8,
     },
+    /// A client opens another connection for its session, with what it holds.
+    Resume {
+        client: u8,
+    },
     Kick {
         client: u8,
     },
@@ -212,6 +216,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => prop::option::of(0_u8..3).prop_map(|account| Step::Join { account }),
         1 => who().prop_map(|client| Step::Leave { client }),
         1 => who().prop_map(|client| Step::Drop { client }),
+        3 => who().prop_map(|client| Step::Resume { client }),
         1 => who().prop_map(|client| Step::Kick { client }),
         2 => (1_u8..6, any::<u32>()).prop_map(|(chests, seed)| Step::Storm { chests, seed }),
         2 => (2_u8..9, any::<u32>()).prop_map(|(ticks, seed)| Step::Flood { ticks, seed }),
