@@ -36,8 +36,7 @@ pub const WINDOW: usize = 256 * KIB;
 pub const WINDOW_START: usize = 64 * KIB;
 /// The lowest window of a connection.
 pub const WINDOW_LEAST: usize = PART;
-/// Seconds that a connection may acknowledge nothing while something is outstanding, or stay past the bounds of
-/// its events; then it is ended as broken.
+/// Seconds that a connection may acknowledge nothing while something is outstanding; then it is ended as broken.
 pub const FELL_BEHIND_SECONDS: u64 = 60;
 /// Records at least this long are compressed apart, once a version, and shared by all who see them.
 pub const PIECE: usize = 512;

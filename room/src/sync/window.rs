@@ -13,7 +13,6 @@ struct Sent {
     /// Which part of the update of that tick.
     part: u32,
     bytes: usize,
-    at: Tick,
 }
 
 /// What one connection was sent and has not acknowledged. The window follows what it acknowledges in a second, so
@@ -100,7 +99,7 @@ impl Window {
             self.progress = tick;
         }
         for (part, bytes) in parts.iter().enumerate() {
-            self.sent.push_back(Sent { tick, part: part as u32, bytes: *bytes, at: tick });
+            self.sent.push_back(Sent { tick, part: part as u32, bytes: *bytes });
             self.bytes += bytes;
         }
     }
@@ -118,10 +117,13 @@ impl Window {
             self.sent.pop_front();
             self.bytes -= first.bytes;
             self.acknowledged += first.bytes;
-            let ticks = now.0.saturating_sub(first.at.max(self.progress).0);
-            if first.bytes >= TELLING {
-                self.pace = Some(per_second(first.bytes, ticks, tick_rate));
-            }
+            let ticks = now.0.saturating_sub(first.tick.max(self.progress).0);
+            let carried = per_second(first.bytes, ticks, tick_rate);
+            // Something small says only what the link carries at the least.
+            self.pace = match self.pace {
+                _ if first.bytes >= TELLING => Some(carried),
+                known => known.map(|pace| pace.max(carried)),
+            };
             self.progress = now;
         }
         let taken = self.sent.len() < before;
@@ -201,6 +203,23 @@ mod tests {
         assert_eq!(window.update(most), 8_000, "4,000 a second");
         window.push(Tick(801), &[8_000]);
         window.acknowledge(ack(801, 0), Tick(802), most, 20);
+        assert_eq!(window.update(most), window.size(most));
+    }
+
+    #[test]
+    fn small_updates_find_that_a_link_is_fast_again() {
+        let most = 256 * 1024;
+        let mut window = Window::with_pace(Some(1_000));
+        for tick in (20..60).step_by(2) {
+            // What fills an update plain may be a fifth of it on the wire.
+            let bytes = window.update(most) / 5;
+            window.push(Tick(tick), &[bytes]);
+            window.acknowledge(ack(tick, 0), Tick(tick + 2), most, 20);
+        }
+        assert_eq!(window.update(most), window.size(most));
+        // Tiny ones say nothing against it.
+        window.push(Tick(70), &[20]);
+        window.acknowledge(ack(70, 0), Tick(90), most, 20);
         assert_eq!(window.update(most), window.size(most));
     }
 }

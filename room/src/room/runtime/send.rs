@@ -148,8 +148,11 @@ impl<G: Game> Runtime<G> {
         let mut saw = saw.iter();
         let mut queued = std::mem::take(&mut self.room.messages.queued);
         for Queued { target, class, message } in queued.drain(..) {
-            let sessions = match target {
-                Target::Session(session) => vec![session],
+            let sessions: Vec<SessionId> = match target {
+                Target::Session(session) => {
+                    self.push_to(views, session, class, &message);
+                    continue;
+                }
                 Target::Player(player, last) => {
                     let theirs = self.room.sessions.of_player(player).iter().copied();
                     theirs.filter(|id| *id <= last).collect()
