@@ -194,9 +194,8 @@ impl<K: Entity> AnyStore for Store<K> {
                 }
                 _ => record::seal_unsent(value, track, mask, tick),
             };
-            for field in changed.iter() {
-                self.changed[row * Self::FIELDS + field] = tick;
-            }
+            let stamps = &mut self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
+            changed.each(Self::FIELDS, |field| stamps[field] = tick);
         }
         self.dirty = dirty;
     }

@@ -7,11 +7,15 @@
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
+use wide::f64x2;
 
 use super::grid;
 use super::keys::{CellKey, Key, KeyKind};
 use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef, Records};
+
+/// Room for places is made for so many at a time.
+const LANES: usize = 4;
 
 /// Marks of 64 places of a cell.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,21 +44,44 @@ pub struct Run {
 }
 
 /// A key in use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cell {
+    // Invariant: at least one.
     words: SmallVec<[Word; 1]>,
     /// The record of each changed member, by place.
     rows: Vec<RecordRef>,
-    /// Where each member stands, in grids, by place.
-    points: Vec<[f64; 3]>,
+    /// Where each member stands, in grids, axis by axis, by place; an even number.
+    points: [Vec<f64>; 3],
     /// The slot of each member, by place; of one that went in this seal too.
     slots: Vec<u32>,
     /// This seal's records of all changed members.
     runs: SmallVec<[Run; 2]>,
+    /// The cell of a grid that it is.
+    at: Option<[i64; 3]>,
     // Whether it is among the touched ones of this seal.
     touched: bool,
+    // The group of this seal's records, and whether there are others.
+    group: u32,
+    mixed: bool,
     // No word before this one has a free place.
     open: u32,
+}
+
+impl Default for Cell {
+    fn default() -> Cell {
+        Cell {
+            words: smallvec::smallvec![Word::default()],
+            rows: Vec::new(),
+            points: Default::default(),
+            slots: Vec::new(),
+            runs: SmallVec::new(),
+            at: None,
+            touched: false,
+            group: NO_GROUP,
+            mixed: false,
+            open: 0,
+        }
+    }
 }
 
 impl Cell {
@@ -79,16 +106,16 @@ impl Cell {
         self.slots[place as usize]
     }
 
-    /// Where the record of a changed member lies in the table's bytes.
-    #[inline]
-    #[must_use]
-    pub fn row(&self, place: u32) -> RecordRef {
-        self.rows[place as usize]
-    }
-
     /// The slots of a word's places.
     pub fn slots_of(&self, word: usize, bits: u64) -> impl Iterator<Item = u32> + '_ {
         Ones(bits).map(move |bit| self.slots[word * 64 + bit as usize])
+    }
+
+    /// Where the records of a word's places lie in the table's bytes.
+    #[inline(always)]
+    pub fn rows_of(&self, word: usize, bits: u64) -> impl Iterator<Item = RecordRef> + '_ {
+        let rows = &self.rows[word * 64..];
+        Ones(bits).map(move |bit| rows[bit as usize])
     }
 
     /// The members' slots.
@@ -101,27 +128,38 @@ impl Cell {
     #[inline]
     #[must_use]
     pub fn near(&self, word: usize, from: [f64; 3], r2: f64, flat: bool) -> (u64, usize) {
-        let points = &self.points[word * 64..];
-        let points = &points[..points.len().min(64)];
-        let mut near = 0;
-        for (place, at) in points.iter().enumerate() {
-            let d = [at[0] - from[0], at[1] - from[1]];
-            let mut d2 = d[0] * d[0] + d[1] * d[1];
-            if !flat {
-                let up = at[2] - from[2];
-                d2 += up * up;
+        let of = |axis: usize| self.points[axis][word * 64..].as_chunks::<2>().0.iter().take(32);
+        let [x, y, z] = from.map(f64x2::splat);
+        let r2 = f64x2::splat(r2);
+        let (mut near, mut places) = (0, 0);
+        // Which are near is a coin's throw, so no branch depends on it.
+        let mut take = |d2: f64x2| {
+            near |= u64::from(d2.simd_le(r2).to_bitmask()) << places;
+            places += 2;
+        };
+        if flat {
+            for (xs, ys) in of(0).zip(of(1)) {
+                let d = [f64x2::new(*xs) - x, f64x2::new(*ys) - y];
+                take(d[0] * d[0] + d[1] * d[1]);
             }
-            // Which are near is a coin's throw, so no branch depends on it.
-            near |= u64::from(d2 <= r2) << place;
+        } else {
+            for ((xs, ys), zs) in of(0).zip(of(1)).zip(of(2)) {
+                let d = [f64x2::new(*xs) - x, f64x2::new(*ys) - y, f64x2::new(*zs) - z];
+                take(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+            }
         }
-        (near & self.words[word].members, points.len())
+        (near & self.words[word].members, places)
     }
 
     /// The same of some places only.
     #[must_use]
     pub fn near_of(&self, word: usize, asked: u64, from: [f64; 3], r2: f64) -> u64 {
-        let near = |place: &u32| grid::distance2(self.points[word * 64 + *place as usize], from) <= r2;
+        let near = |place: &u32| grid::distance2(self.point(word * 64 + *place as usize), from) <= r2;
         Ones(asked).filter(near).fold(0, |near, place| near | 1 << place)
+    }
+
+    fn point(&self, place: usize) -> [f64; 3] {
+        [0, 1, 2].map(|axis| self.points[axis][place])
     }
 
     fn is_empty(&self) -> bool {
@@ -129,7 +167,7 @@ impl Cell {
     }
 
     /// A free place, which is no longer free.
-    fn take_place(&mut self, slot: u32, grid: bool) -> u32 {
+    fn take_place(&mut self, slot: u32) -> u32 {
         let from = self.open as usize;
         let free = self.words.iter().skip(from).position(|word| word.members | word.gone != u64::MAX);
         let w = from + free.unwrap_or(self.words.len() - from);
@@ -142,65 +180,96 @@ impl Cell {
         word.members |= 1 << bit;
         let place = w * 64 + bit as usize;
         if place >= self.slots.len() {
-            self.slots.resize(place + 1, 0);
-            self.rows.resize(place + 1, RecordRef::default());
-            if grid {
-                self.points.resize(place + 1, [f64::NAN; 3]);
-            }
+            self.grow((place + 1).next_multiple_of(LANES));
         }
         self.slots[place] = slot;
         place as u32
     }
 
+    fn grow(&mut self, places: usize) {
+        self.slots.resize(places, 0);
+        self.rows.resize(places, RecordRef::default());
+        if self.at.is_some() {
+            self.points.iter_mut().for_each(|axis| axis.resize(places, f64::NAN));
+        }
+    }
+
     /// Ends the seal: its marks go, and the places of those that went are free.
     fn settle(&mut self) {
         self.touched = false;
+        (self.group, self.mixed) = (NO_GROUP, false);
         self.open = 0;
         self.runs.clear();
         for word in &mut self.words {
             (word.gone, word.moved, word.changed) = (0, 0, 0);
         }
-        while self.words.last().is_some_and(|word| word.members == 0) {
+        while self.words.len() > 1 && self.words.last().is_some_and(|word| word.members == 0) {
             self.words.pop();
         }
         let places = self.words.len() * 64;
         if self.slots.len() > places {
             self.slots.truncate(places);
             self.rows.truncate(places);
-            self.points.truncate(places);
+            self.points.iter_mut().for_each(|axis| axis.truncate(places));
         }
     }
 
-    /// Lays this seal's records side by side, group by group.
-    fn lay(&mut self, records: &Records, bytes: &mut Vec<u8>) {
-        let Cell { words, rows, runs, .. } = self;
-        let mut next = Some(0);
-        while let Some(least) = next.take() {
-            // The lowest group from `least` on, in one pass where there is just one.
-            let groups = words
-                .iter()
-                .enumerate()
-                .flat_map(|(w, word)| Ones(word.changed).map(move |bit| w * 64 + bit as usize));
-            let lowest = groups.clone().map(|place| rows[place].group).filter(|group| *group >= least).min();
-            let Some(group) = lowest else { break };
-            let mut run = Run { group, start: bytes.len() as u32, end: 0, records: 0 };
-            for place in groups {
-                let row = &mut rows[place];
-                if row.group == group {
-                    // A row that is laid out points behind the records already.
-                    let start = bytes.len() as u32;
-                    bytes.extend_from_slice(records.bytes(*row));
-                    row.start = start;
-                    run.records += 1;
-                } else if row.group > group {
-                    next = Some(group + 1);
-                }
-            }
-            run.end = bytes.len() as u32;
-            runs.push(run);
+    /// Notes the record of a member that changed.
+    #[inline]
+    fn mark(&mut self, place: u32, record: RecordRef) {
+        let word = &mut self.words[place as usize / 64];
+        word.changed |= 1 << (place % 64);
+        self.rows[place as usize] = record;
+        if self.group != record.group {
+            self.mixed |= self.group != NO_GROUP;
+            self.group = record.group;
         }
     }
+
+    /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end.
+    fn lay(&mut self, records: &[u8], bytes: &mut Vec<u8>, mut end: usize) -> usize {
+        let mut next = (self.group != NO_GROUP).then_some(if self.mixed { 0 } else { self.group });
+        while let Some(from) = next.take() {
+            let group = if self.mixed { self.lowest_group(from) } else { Some(from) };
+            let Some(group) = group else { break };
+            let mut run = Run { group, start: end as u32, end: 0, records: 0 };
+            for (w, word) in self.words.iter().enumerate() {
+                let mut bits = word.changed;
+                while bits != 0 {
+                    let row = &mut self.rows[w * 64 + bits.trailing_zeros() as usize];
+                    bits &= bits - 1;
+                    if row.group != group {
+                        continue;
+                    }
+                    let (start, len) = (row.start as usize, row.len as usize);
+                    // A row that is laid out points behind the records already.
+                    row.start = end as u32;
+                    if len <= records::STEP {
+                        records::copy_step(bytes, end, records, start);
+                    } else {
+                        bytes[end..end + len].copy_from_slice(&records[start..start + len]);
+                    }
+                    end += len;
+                    run.records += 1;
+                }
+            }
+            run.end = end as u32;
+            self.runs.push(run);
+            next = self.mixed.then_some(group + 1);
+        }
+        end
+    }
+
+    /// The lowest group from `least` on among this seal's records.
+    fn lowest_group(&self, least: u32) -> Option<u32> {
+        let words = self.words.iter().enumerate();
+        let places = words.flat_map(|(w, word)| Ones(word.changed).map(move |bit| w * 64 + bit as usize));
+        places.map(|place| self.rows[place].group).filter(|group| *group >= least).min()
+    }
 }
+
+/// No record was noted in this seal.
+const NO_GROUP: u32 = u32::MAX;
 
 /// What a key is called, and who wants it.
 #[derive(Debug, Default)]
@@ -230,6 +299,10 @@ pub struct KeyTable {
     unused: Vec<u32>,
     /// This seal's records, cell by cell.
     bytes: Vec<u8>,
+    /// The most bytes that they take.
+    marked: usize,
+    // Whether a cell has got another word in this seal.
+    widened: bool,
 }
 
 /// The everywhere key's number.
@@ -254,6 +327,8 @@ impl KeyTable {
             touched: Vec::new(),
             unused: Vec::new(),
             bytes: Vec::new(),
+            marked: 0,
+            widened: false,
         };
         let everywhere = table.intern(&Key::EVERYWHERE);
         debug_assert_eq!(everywhere, EVERYWHERE);
@@ -262,6 +337,7 @@ impl KeyTable {
 
     /// Starts a seal with so many slots: forgets the marks of the one before, and the keys that nobody uses.
     pub fn begin(&mut self, slots: usize) {
+        (self.marked, self.widened) = (0, false);
         for number in self.touched.drain(..) {
             self.cells[number as usize].settle();
         }
@@ -294,6 +370,9 @@ impl KeyTable {
         let label = &mut self.labels[number as usize];
         label.key = Some(key.clone());
         label.at = if let KeyKind::Cell(at) = key.0 { Some(at) } else { None };
+        let cell = &mut self.cells[number as usize];
+        cell.at = label.at.map(|at| at.cell);
+        (cell.group, cell.mixed) = (NO_GROUP, false);
         self.index.insert(key.clone(), number);
         self.unused.push(number);
         number
@@ -317,6 +396,12 @@ impl KeyTable {
     #[must_use]
     pub fn at(&self, number: u32) -> Option<CellKey> {
         self.labels[number as usize].at
+    }
+
+    /// Whether a cell has got another word in this seal.
+    #[must_use]
+    pub fn has_widened(&self) -> bool {
+        self.widened
     }
 
     /// Viewers that subscribe to a key.
@@ -349,13 +434,14 @@ impl KeyTable {
     }
 
     fn add_member(&mut self, slot: u32, number: u32, point: Option<[f64; 3]>) {
-        let grid = self.labels[number as usize].at.is_some();
         let cell = self.touch(number);
-        let place = cell.take_place(slot, grid);
+        let words = cell.words.len();
+        let place = cell.take_place(slot);
         cell.words[place as usize / 64].moved |= 1 << (place % 64);
         if let Some(point) = point {
-            cell.points[place as usize] = point;
+            cell.points.iter_mut().zip(point).for_each(|(axis, x)| axis[place as usize] = x);
         }
+        self.widened |= self.cells[number as usize].words.len() > words;
         self.placed[slot as usize].push((number, place));
     }
 
@@ -376,11 +462,16 @@ impl KeyTable {
     #[inline]
     pub fn place(&mut self, slot: u32, key: CellKey, point: [f64; 3]) {
         if let [(number, place)] = self.placed[slot as usize][..]
-            && self.labels[number as usize].at == Some(key)
+            && self.cells[number as usize].at == Some(key.cell)
         {
-            let at = &mut self.cells[number as usize].points[place as usize];
-            if *at != point {
-                *at = point;
+            let cell = &mut self.cells[number as usize];
+            let mut moved = false;
+            for (axis, x) in cell.points.iter_mut().zip(point) {
+                let at = &mut axis[place as usize];
+                moved |= *at != x;
+                *at = x;
+            }
+            if moved {
                 self.touch(number).words[place as usize / 64].moved |= 1 << (place % 64);
             }
             return;
@@ -420,25 +511,26 @@ impl KeyTable {
     /// Notes the record of a slot that changed, in each of its keys.
     #[inline]
     pub fn mark(&mut self, slot: u32, record: RecordRef) {
-        let KeyTable { placed, cells, touched, .. } = self;
+        let KeyTable { placed, cells, touched, marked, .. } = self;
         for (number, place) in &placed[slot as usize] {
             let cell = &mut cells[*number as usize];
             if !cell.touched {
                 cell.touched = true;
                 touched.push(*number);
             }
-            cell.words[*place as usize / 64].changed |= 1 << (place % 64);
-            cell.rows[*place as usize] = record;
+            cell.mark(*place, record);
+            *marked += record.len as usize;
         }
     }
 
     /// Lays the seal's records out cell by cell, once every change is marked.
     pub fn lay(&mut self, records: &Records) {
-        self.bytes.clear();
-        for number in &self.touched {
-            self.cells[*number as usize].lay(records, &mut self.bytes);
+        let KeyTable { cells, touched, bytes, marked, .. } = self;
+        bytes.resize(bytes.len().max(*marked + records::STEP), 0);
+        let mut end = 0;
+        for number in touched {
+            end = cells[*number as usize].lay(records.all_bytes(), bytes, end);
         }
-        self.bytes.extend_from_slice(&[0; records::STEP]);
     }
 
     /// Keys of a slot, and its place in each.
@@ -450,7 +542,7 @@ impl KeyTable {
     #[must_use]
     pub fn point_of(&self, slot: u32) -> Option<[f64; 3]> {
         let (number, place) = *self.placed.get(slot as usize)?.first()?;
-        self.cells[number as usize].points.get(place as usize).copied()
+        self.cells[number as usize].at.map(|_| self.cells[number as usize].point(place as usize))
     }
 
     /// Replaces a viewer's sorted subscriptions.

@@ -5,6 +5,9 @@ use smallvec::SmallVec;
 use super::interest::Reach;
 use crate::limits;
 
+/// More than rounding makes of a few products.
+const MARGIN: f64 = 1.0 + 1e-9;
+
 /// How a cell lies to what a viewer sees.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
@@ -53,7 +56,6 @@ impl Cut {
 
     #[inline]
     fn within(near2: f64, far2: f64, r: f64, release: f64) -> Cut {
-        const MARGIN: f64 = 1.0 + 1e-9;
         if near2 > release * release * MARGIN {
             Cut::Outside
         } else if far2 * MARGIN < r * r {
@@ -102,13 +104,21 @@ impl Sides {
     }
 
     /// Calls `f` with how each cell lies, in the order of [`each_cell`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn each(&self, mut f: impl FnMut(Cut)) {
         let [xs, ys, zs] = &self.axes;
+        let (out, within) = (self.r * self.r * MARGIN, self.r * self.r / MARGIN);
         for x in xs {
             for y in ys {
                 for z in zs {
-                    f(Cut::within(x[0] + y[0] + z[0], x[1] + y[1] + z[1], self.r, self.r));
+                    let (near2, far2) = (x[0] + y[0] + z[0], x[1] + y[1] + z[1]);
+                    f(if near2 > out {
+                        Cut::Outside
+                    } else if far2 < within {
+                        Cut::Whole
+                    } else {
+                        Cut::Exact(self.r * self.r, self.r * self.r)
+                    });
                 }
             }
         }
@@ -136,7 +146,13 @@ pub(super) fn on_axes(point: [f64; 3], axes: [bool; 3]) -> [f64; 3] {
 #[inline]
 #[must_use]
 pub fn cell_of(point: [f64; 3], cell: f64) -> [i64; 3] {
-    point.map(|x| floor(x / cell))
+    point.map(|x| cell_on(x, cell))
+}
+
+/// The cell of a coordinate on its axis.
+#[inline]
+pub(super) fn cell_on(x: f64, cell: f64) -> i64 {
+    floor(x / cell)
 }
 
 /// Floor as an integer, saturated: without the call that `f64::floor` is on a plain x86-64.
@@ -233,4 +249,24 @@ fn narrow(here: [i64; 3], (low, high): ([i64; 3], [i64; 3]), most: i64) -> ([i64
         [0, 1, 2].map(|i| if wide(i) { low[i].max(here[i].saturating_sub(n)) } else { low[i] }),
         [0, 1, 2].map(|i| if wide(i) { high[i].min(here[i].saturating_add(n)) } else { high[i] }),
     )
+}
+
+/// A cell's place on a curve that winds through all cells, so that near ones are near on it: the bits of the
+/// coordinates, in turns.
+pub(super) fn curve(at: [i64; 3]) -> u64 {
+    let spread = |x: i64| {
+        // 21 bits, two free ones between any two.
+        let mut x = x as u64 & 0x1f_ffff;
+        for (shift, mask) in [
+            (32, 0x1f_0000_0000_ffff),
+            (16, 0x1f_0000_ff00_00ff),
+            (8, 0x100f_00f0_0f00_f00f),
+            (4, 0x10c3_0c30_c30c_30c3),
+            (2, 0x1249_2492_4924_9249),
+        ] {
+            x = (x | x << shift) & mask;
+        }
+        x
+    };
+    spread(at[0]) | spread(at[1]) << 1 | spread(at[2]) << 2
 }

@@ -3,11 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::cells::{Cell, EVERYWHERE, KeyTable};
-use super::grid::{Cut, cell_of, corners, count, distance2, each_cell, nearest_cells, on_axes};
+use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
 use super::seen::Seen;
 use crate::limits;
 use crate::store::bits::SlotSet;
+use crate::store::records::Records;
 
 /// What a part of an interest is, apart from the game's own code.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,6 +143,15 @@ impl PartView {
         &self.order
     }
 
+    /// A number by which those that look at the same things stand near each other; none where it is not known.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        match self.corners {
+            Some((low, _)) => Some(curve(low)),
+            None => self.order.get(1).map(|number| u64::from(*number)),
+        }
+    }
+
     /// The place of a key in the order of looking.
     #[must_use]
     pub fn place_of(&self, number: u32) -> Option<u32> {
@@ -172,8 +182,15 @@ impl Part {
         }
     }
 
-    /// Asks the keys of the entities of slots.
-    pub fn rekey(&mut self, index: usize, slots: &[u32], lens: &dyn Lens, scratch: &mut RekeyScratch) {
+    /// Asks the keys of the entities of slots, and notes the records of those that changed.
+    pub fn rekey(
+        &mut self,
+        index: usize,
+        slots: &[u32],
+        records: &Records,
+        lens: &dyn Lens,
+        scratch: &mut RekeyScratch,
+    ) {
         let Shape::Grid { axes, cell, prefix, .. } = self.shape else {
             for slot in slots {
                 scratch.keys.begin(limits::ENTITY_KEYS);
@@ -182,6 +199,7 @@ impl Part {
                     lens.note(|notes| notes.entity_keys.push(*slot));
                 }
                 self.table.set(*slot, scratch.keys.as_slice());
+                self.mark(*slot, records);
             }
             return;
         };
@@ -194,13 +212,23 @@ impl Part {
                 Place::At(point) => {
                     let point = on_axes(point, axes);
                     if point.iter().all(|x| x.is_finite()) {
-                        self.table.place(*slot, CellKey { prefix, cell: cell_of(point, cell) }, point);
+                        let at = [0, 1, 2].map(|i| if axes[i] { cell_on(point[i], cell) } else { 0 });
+                        self.table.place(*slot, CellKey { prefix, cell: at }, point);
                     } else {
                         lens.note(|notes| notes.bad_positions.push(*slot));
                         self.table.remove(*slot);
                     }
                 }
             }
+            self.mark(*slot, records);
+        }
+    }
+
+    /// Notes the record of a slot, if it changed.
+    #[inline]
+    pub fn mark(&mut self, slot: u32, records: &Records) {
+        if let Some(record) = records.get(slot) {
+            self.table.mark(slot, record);
         }
     }
 

@@ -191,17 +191,23 @@ impl Viewer {
     }
 
     /// Whether this seal has nothing for the connection.
-    fn is_idle(&self) -> bool {
-        !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
+    #[must_use]
+    pub fn is_idle(&self, by_cells: bool) -> bool {
+        let quiet = !self.look && !self.stale && !self.rest_due;
+        quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
+    }
+
+    /// A number by which connections that look at the same things stand near each other, where that is news.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        let moved = |view: &&PartView| view.moved;
+        self.parts.iter().skip(1).filter(moved).find_map(PartView::neighborhood)
     }
 
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
         if !sealed.by_cells {
             self.leave_cells(sealed.parts);
-        }
-        if self.is_idle() {
-            return;
         }
         let window = self.window.size(sealed.window);
         let merged = self.behind.is_some() || !self.held.is_empty();
@@ -249,8 +255,8 @@ impl Viewer {
     ) -> (usize, usize) {
         scratch.cut = false;
         if self.by_cells {
-            if self.look_at_cells(sealed.parts, scratch) {
-                return self.compare_cells(sealed, scratch, press);
+            if let Some(lengths) = self.compare_cells(sealed, scratch, press) {
+                return lengths;
             }
             self.leave_cells(sealed.parts);
         }

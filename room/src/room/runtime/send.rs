@@ -216,7 +216,9 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    fn write_notes(&mut self, notes: Notes) {
+    fn write_notes(&mut self, mut notes: Notes) {
+        // Several threads may have taken note.
+        notes.views.sort_unstable();
         let player = |viewer: u32| self.room.at(viewer).map(|c| c.player);
         let mut logs = Vec::new();
         for slot in notes.bad_positions {
