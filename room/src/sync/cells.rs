@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
-use wide::f64x2;
+use wide::f32x4;
 
 use super::grid;
 use super::keys::{CellKey, Key, KeyKind};
@@ -16,6 +16,33 @@ use crate::store::records::{self, RecordRef, Records};
 
 /// Room for places is made for so many at a time.
 const LANES: usize = 4;
+
+/// Cells from the middle within which single precision from a cell's corner is what [`Circle`] takes it for.
+const FAR: u64 = 1 << 40;
+
+/// A circle or sphere against which members of cells are checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Circle {
+    /// The squared radius.
+    r2: f64,
+    /// What is nearer in single precision is inside, what is farther than `outer` is outside.
+    inner: f32,
+    outer: f32,
+    /// Whether the third axis does not count.
+    flat: bool,
+}
+
+impl Circle {
+    /// A circle of a radius over cells of a size.
+    #[must_use]
+    pub fn new(r: f64, cell: f64, flat: bool) -> Circle {
+        // In a cell that the circle cuts, no offset is longer than this on an axis. Each is off by at most two
+        // roundings, 2^-23 of it, and so is each of the few steps to the squared distance: together less than 2^-18.
+        let most = r + 2.0 * cell;
+        let (r2, margin) = (r * r, most * most * 2f64.powi(-18));
+        Circle { r2, inner: (r2 - margin) as f32, outer: (r2 + margin) as f32, flat }
+    }
+}
 
 /// Marks of 64 places of a cell.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +77,14 @@ pub struct Cell {
     words: SmallVec<[Word; 1]>,
     /// The record of each changed member, by place.
     rows: Vec<RecordRef>,
-    /// Where each member stands, in grids, axis by axis, by place; an even number.
-    points: [Vec<f64>; 3],
+    /// Where each member stands, in grids, by place.
+    points: Vec<[f64; 3]>,
+    /// The same from the cell's corner in single precision, axis by axis; a multiple of four of them.
+    offsets: [Vec<f32>; 3],
+    /// The cell's lowest corner, in grids.
+    corner: [f64; 3],
+    // Whether it is so far out that the corner says little of where its members stand.
+    far: bool,
     /// The slot of each member, by place; of one that went in this seal too.
     slots: Vec<u32>,
     /// This seal's records of all changed members.
@@ -72,7 +105,10 @@ impl Default for Cell {
         Cell {
             words: smallvec::smallvec![Word::default()],
             rows: Vec::new(),
-            points: Default::default(),
+            points: Vec::new(),
+            offsets: Default::default(),
+            corner: [0.0; 3],
+            far: false,
             slots: Vec::new(),
             runs: SmallVec::new(),
             at: None,
@@ -123,43 +159,66 @@ impl Cell {
         self.words.iter().enumerate().flat_map(|(w, word)| self.slots_of(w, word.members))
     }
 
-    /// The places of a word whose members stand within a squared distance, and how many places were looked at. On a
-    /// flat grid the third coordinate is not.
+    /// The places of a word whose members stand within a squared distance, and how many places were looked at.
+    ///
+    /// Four at a time in single precision, from the cell's corner; those that are too near the edge for that to tell
+    /// are looked at again.
     #[inline]
     #[must_use]
-    pub fn near(&self, word: usize, from: [f64; 3], r2: f64, flat: bool) -> (u64, usize) {
-        let of = |axis: usize| self.points[axis][word * 64..].as_chunks::<2>().0.iter().take(32);
-        let [x, y, z] = from.map(f64x2::splat);
-        let r2 = f64x2::splat(r2);
-        let (mut near, mut places) = (0, 0);
+    pub fn near(&self, word: usize, from: [f64; 3], circle: &Circle) -> (u64, usize) {
+        let members = self.words[word].members;
+        if self.far {
+            return (self.near_of(word, members, from, circle.r2), members.count_ones() as usize);
+        }
+        let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<4>().0.iter().take(16);
+        let corner = self.corner;
+        let [x, y, z] = [0, 1, 2].map(|axis| f32x4::splat((from[axis] - corner[axis]) as f32));
+        let (inner, outer) = (f32x4::splat(circle.inner), f32x4::splat(circle.outer));
+        let (mut inside, mut maybe, mut places) = (0, 0, 0);
         // Which are near is a coin's throw, so no branch depends on it.
-        let mut take = |d2: f64x2| {
-            near |= u64::from(d2.simd_le(r2).to_bitmask()) << places;
-            places += 2;
+        let mut take = |d2: f32x4| {
+            inside |= u64::from(d2.simd_lt(inner).to_bitmask()) << places;
+            maybe |= u64::from(d2.simd_le(outer).to_bitmask()) << places;
+            places += 4;
         };
-        if flat {
+        if circle.flat {
             for (xs, ys) in of(0).zip(of(1)) {
-                let d = [f64x2::new(*xs) - x, f64x2::new(*ys) - y];
+                let d = [f32x4::new(*xs) - x, f32x4::new(*ys) - y];
                 take(d[0] * d[0] + d[1] * d[1]);
             }
         } else {
             for ((xs, ys), zs) in of(0).zip(of(1)).zip(of(2)) {
-                let d = [f64x2::new(*xs) - x, f64x2::new(*ys) - y, f64x2::new(*zs) - z];
+                let d = [f32x4::new(*xs) - x, f32x4::new(*ys) - y, f32x4::new(*zs) - z];
                 take(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
             }
         }
-        (near & self.words[word].members, places)
+        let edge = (maybe ^ inside) & members;
+        if edge != 0 {
+            inside |= self.near_of(word, edge, from, circle.r2);
+        }
+        (inside & members, places)
     }
 
     /// The same of some places only.
     #[must_use]
     pub fn near_of(&self, word: usize, asked: u64, from: [f64; 3], r2: f64) -> u64 {
-        let near = |place: &u32| grid::distance2(self.point(word * 64 + *place as usize), from) <= r2;
+        let near = |place: &u32| grid::distance2(self.points[word * 64 + *place as usize], from) <= r2;
         Ones(asked).filter(near).fold(0, |near, place| near | 1 << place)
     }
 
-    fn point(&self, place: usize) -> [f64; 3] {
-        [0, 1, 2].map(|axis| self.points[axis][place])
+    /// Puts a member at a point; returns whether it stood elsewhere.
+    #[inline]
+    fn put(&mut self, place: usize, point: [f64; 3]) -> bool {
+        let moved = std::mem::replace(&mut self.points[place], point) != point;
+        if moved {
+            for (axis, offsets) in self.offsets.iter_mut().enumerate() {
+                // A flat grid has no third one.
+                if let Some(offset) = offsets.get_mut(place) {
+                    *offset = (point[axis] - self.corner[axis]) as f32;
+                }
+            }
+        }
+        moved
     }
 
     fn is_empty(&self) -> bool {
@@ -190,7 +249,8 @@ impl Cell {
         self.slots.resize(places, 0);
         self.rows.resize(places, RecordRef::default());
         if self.at.is_some() {
-            self.points.iter_mut().for_each(|axis| axis.resize(places, f64::NAN));
+            self.points.resize(places, [f64::NAN; 3]);
+            self.offsets.iter_mut().for_each(|axis| axis.resize(places, f32::NAN));
         }
     }
 
@@ -210,7 +270,8 @@ impl Cell {
         if self.slots.len() > places {
             self.slots.truncate(places);
             self.rows.truncate(places);
-            self.points.iter_mut().for_each(|axis| axis.truncate(places));
+            self.points.truncate(places);
+            self.offsets.iter_mut().for_each(|axis| axis.truncate(places));
         }
     }
 
@@ -303,21 +364,17 @@ pub struct KeyTable {
     marked: usize,
     // Whether a cell has got another word in this seal.
     widened: bool,
+    /// The edge of a cell, in grids.
+    edge: f64,
 }
 
 /// The everywhere key's number.
 pub const EVERYWHERE: u32 = 0;
 
-impl Default for KeyTable {
-    fn default() -> Self {
-        KeyTable::new()
-    }
-}
-
 impl KeyTable {
-    /// A table with the everywhere key in it.
+    /// A table with the everywhere key in it. `edge` is that of a grid's cells.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(edge: f64) -> Self {
         let mut table = KeyTable {
             index: HashMap::with_hasher(ahash::RandomState::with_seeds(5, 6, 7, 8)),
             cells: Vec::new(),
@@ -329,6 +386,7 @@ impl KeyTable {
             bytes: Vec::new(),
             marked: 0,
             widened: false,
+            edge,
         };
         let everywhere = table.intern(&Key::EVERYWHERE);
         debug_assert_eq!(everywhere, EVERYWHERE);
@@ -372,6 +430,8 @@ impl KeyTable {
         label.at = if let KeyKind::Cell(at) = key.0 { Some(at) } else { None };
         let cell = &mut self.cells[number as usize];
         cell.at = label.at.map(|at| at.cell);
+        cell.far = cell.at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
+        cell.corner = cell.at.map_or([0.0; 3], |at| at.map(|at| at as f64 * self.edge));
         (cell.group, cell.mixed) = (NO_GROUP, false);
         self.index.insert(key.clone(), number);
         self.unused.push(number);
@@ -439,7 +499,7 @@ impl KeyTable {
         let place = cell.take_place(slot);
         cell.words[place as usize / 64].moved |= 1 << (place % 64);
         if let Some(point) = point {
-            cell.points.iter_mut().zip(point).for_each(|(axis, x)| axis[place as usize] = x);
+            cell.put(place as usize, point);
         }
         self.widened |= self.cells[number as usize].words.len() > words;
         self.placed[slot as usize].push((number, place));
@@ -465,13 +525,7 @@ impl KeyTable {
             && self.cells[number as usize].at == Some(key.cell)
         {
             let cell = &mut self.cells[number as usize];
-            let mut moved = false;
-            for (axis, x) in cell.points.iter_mut().zip(point) {
-                let at = &mut axis[place as usize];
-                moved |= *at != x;
-                *at = x;
-            }
-            if moved {
+            if cell.put(place as usize, point) {
                 self.touch(number).words[place as usize / 64].moved |= 1 << (place % 64);
             }
             return;
@@ -542,7 +596,7 @@ impl KeyTable {
     #[must_use]
     pub fn point_of(&self, slot: u32) -> Option<[f64; 3]> {
         let (number, place) = *self.placed.get(slot as usize)?.first()?;
-        self.cells[number as usize].at.map(|_| self.cells[number as usize].point(place as usize))
+        self.cells[number as usize].points.get(place as usize).copied()
     }
 
     /// Replaces a viewer's sorted subscriptions.

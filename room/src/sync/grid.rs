@@ -1,7 +1,5 @@
 //! The geometry of grids: which cells a reach covers, and how each lies to it.
 
-use smallvec::SmallVec;
-
 use super::interest::Reach;
 use crate::limits;
 
@@ -77,14 +75,20 @@ fn side(at: i64, cell: f64, point: f64) -> [f64; 2] {
     [near * near, far * far]
 }
 
+/// The most cells on an axis of a box whose sides are worked out axis by axis.
+const SIDE: usize = 16;
+
 /// How the cells of a box lie to a circle, with the work of each axis done once.
 pub(super) struct Sides {
-    axes: [SmallVec<[[f64; 2]; 12]>; 3],
+    axes: [[[f64; 2]; SIDE]; 3],
+    counts: [usize; 3],
     r: f64,
 }
 
 impl Sides {
-    /// The sides of a box of cells. None for one so far out that the number of a cell says nothing of its place.
+    /// The sides of a box of cells. None for a very long one, and for one so far out that the number of a cell says
+    /// nothing of its place.
+    #[inline]
     pub(super) fn new(
         point: [f64; 3],
         (low, high): ([i64; 3], [i64; 3]),
@@ -92,21 +96,24 @@ impl Sides {
         cell: f64,
         r: f64,
     ) -> Option<Sides> {
-        if low.contains(&i64::MIN) || high.contains(&i64::MAX) {
+        let far = low.contains(&i64::MIN) || high.contains(&i64::MAX);
+        let counts = [0, 1, 2].map(|i| high[i].abs_diff(low[i]) as usize + 1);
+        if far || counts.iter().any(|count| *count > SIDE) {
             return None;
         }
-        let axis = |i: usize| {
-            let sides =
-                (low[i]..=high[i]).map(|at| if axes[i] { side(at, cell, point[i]) } else { [0.0; 2] });
-            sides.collect()
-        };
-        Some(Sides { axes: [axis(0), axis(1), axis(2)], r })
+        let mut sides = Sides { axes: [[[0.0; 2]; SIDE]; 3], counts, r };
+        for i in (0..3).filter(|i| axes[*i]) {
+            for (sides, at) in sides.axes[i][..counts[i]].iter_mut().zip(low[i]..) {
+                *sides = side(at, cell, point[i]);
+            }
+        }
+        Some(sides)
     }
 
     /// Calls `f` with how each cell lies, in the order of [`each_cell`].
     #[inline(always)]
     pub(super) fn each(&self, mut f: impl FnMut(Cut)) {
-        let [xs, ys, zs] = &self.axes;
+        let [xs, ys, zs] = [0, 1, 2].map(|i| &self.axes[i][..self.counts[i]]);
         let (out, within) = (self.r * self.r * MARGIN, self.r * self.r / MARGIN);
         for x in xs {
             for y in ys {

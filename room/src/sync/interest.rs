@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::cells::{Cell, EVERYWHERE, KeyTable};
+use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
 use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
 use super::seen::Seen;
@@ -35,6 +35,15 @@ pub enum Reach {
     Range(f64, f64),
     /// Within so many cells on each axis; what was shown stays up to the second number.
     Radius(u16, u16),
+}
+
+impl Reach {
+    /// What is shown of cells that the edge cuts.
+    #[must_use]
+    pub fn circle(self, cell: f64, axes: [bool; 3]) -> Circle {
+        let r = if let Reach::Range(r, _) = self { r } else { 0.0 };
+        Circle::new(r, cell, !axes[2])
+    }
 }
 
 /// Where a grid places an entity.
@@ -169,7 +178,8 @@ impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        Part { shape, narrows, table: KeyTable::new() }
+        let edge = if let Shape::Grid { cell, .. } = shape { cell } else { 0.0 };
+        Part { shape, narrows, table: KeyTable::new(edge) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -349,6 +359,7 @@ impl Part {
         };
         slots.extend(self.table.cell(EVERYWHERE).members());
         let Some(point) = view.point else { return };
+        let circle = reach.circle(cell, axes);
         for number in &view.order {
             let of = self.table.cell(*number);
             let Some(at) = self.table.at(*number).filter(|_| !of.words().is_empty()) else { continue };
@@ -356,7 +367,7 @@ impl Part {
                 Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
                 Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
             };
-            show_cell(point, of, cut, view, slots);
+            show_cell(point, of, cut, &circle, view, slots);
         }
     }
 
@@ -384,7 +395,7 @@ impl Part {
 }
 
 /// Appends what a viewer at `point` sees of a cell.
-fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mut Vec<u32>) {
+fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, circle: &Circle, view: &PartView, slots: &mut Vec<u32>) {
     let shown = |slot: &u32| view.shown.contains(*slot);
     match cut {
         Cut::Outside => {}
@@ -392,7 +403,7 @@ fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mu
         Cut::Remembered => slots.extend(cell.members().filter(shown)),
         Cut::Exact(r2, release2) => {
             for (w, word) in cell.words().iter().enumerate() {
-                let (near, _) = cell.near(w, point, r2, false);
+                let (near, _) = cell.near(w, point, circle);
                 slots.extend(cell.slots_of(w, near));
                 if release2 > r2 {
                     let between = cell.near_of(w, word.members & !near, point, release2);

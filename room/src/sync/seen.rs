@@ -1,6 +1,6 @@
 //! What a part shows a viewer, cell by cell: a few words of places, which are compared with those of the last update.
 
-use super::cells::{Cell, EVERYWHERE};
+use super::cells::{Cell, Circle, EVERYWHERE};
 use super::grid::{Cut, Sides};
 use super::interest::{Part, PartView, Reach, Shape};
 
@@ -111,14 +111,15 @@ impl Part {
             return;
         };
         out.push_whole(self.table.cell(EVERYWHERE));
+        let circle = Circle::new(r, cell, !axes[2]);
         let mut numbers = view.order()[1..].iter();
         let mut push = |number: u32, cut: Cut| {
             let of = self.table.cell(number);
             match cut {
                 Cut::Outside => out.words.extend(of.words().iter().map(|_| 0)),
-                Cut::Exact(r2, _) => {
+                Cut::Exact(..) => {
                     for w in 0..of.words().len() {
-                        let (near, asked) = of.near(w, point, r2, !axes[2]);
+                        let (near, asked) = of.near(w, point, &circle);
                         looked.distances += asked as u64;
                         out.words.push(near);
                     }
@@ -164,6 +165,7 @@ impl Part {
         out.ends.clone_from(&old.ends);
         out.words.clear();
         out.words.resize(old.words.len(), 0);
+        let circle = Circle::new(r, cell, !axes[2]);
         let mut pairs = view.order().iter().zip(&old.words).zip(&mut out.words);
         let mut next = |cut: Cut| {
             let Some(((number, old), new)) = pairs.next() else { return };
@@ -173,8 +175,8 @@ impl Part {
             let of = self.table.cell(*number);
             *new = match cut {
                 Cut::Outside => 0,
-                Cut::Exact(r2, _) => {
-                    let (near, asked) = of.near(0, point, r2, !axes[2]);
+                Cut::Exact(..) => {
+                    let (near, asked) = of.near(0, point, &circle);
                     looked.distances += asked as u64;
                     near
                 }
