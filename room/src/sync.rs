@@ -4,6 +4,7 @@
 //! [`interest`] say who may see what; [`viewer`] is one connection's view, cut by [`limit`]; [`update`] lays its
 //! messages out, with shared [`pieces`].
 
+pub mod budget;
 pub mod explain;
 mod fit;
 pub mod interest;
@@ -40,6 +41,8 @@ pub struct SyncSettings {
     pub window: usize,
     /// Ticks a second.
     pub tick_rate: u32,
+    /// Sends every so many ticks.
+    pub send_every: u32,
     /// The DEFLATE level of shared pieces, 1 to 9.
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
@@ -52,6 +55,7 @@ impl Default for SyncSettings {
             update_cap: limits::UPDATE,
             window: limits::WINDOW,
             tick_rate: limits::TICK_RATE,
+            send_every: 1,
             piece_level: 6,
             view_hash: false,
         }
@@ -64,6 +68,8 @@ pub struct Views {
     /// The library's own part first: the room's state for all, private state for its player.
     parts: Vec<Part>,
     limit: Limit,
+    /// The bytes of a send, where there is a budget.
+    share: Option<usize>,
     viewers: Vec<Option<Viewer>>,
     records: Records,
     pieces: Pieces,
@@ -87,6 +93,7 @@ impl Views {
             settings,
             parts: parts.collect(),
             limit,
+            share: None,
             viewers: Vec::new(),
             records: Records::default(),
             pieces: Pieces::default(),
@@ -98,6 +105,14 @@ impl Views {
             stats: Stats::default(),
             last: Tick::ZERO,
         }
+    }
+
+    /// Gives each connection so many bytes a second.
+    #[must_use]
+    pub fn with_budget(mut self, bytes_per_second: Option<usize>) -> Views {
+        let SyncSettings { send_every, tick_rate, .. } = self.settings;
+        self.share = bytes_per_second.map(|bytes| budget::share(bytes, send_every, tick_rate));
+        self
     }
 
     /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
@@ -183,7 +198,7 @@ impl Views {
         let always =
             self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
         let Views {
-            settings, parts, limit, viewers, records, pieces, compressor, scratch, out, stats, ..
+            settings, parts, limit, share, viewers, records, pieces, compressor, scratch, out, stats, ..
         } = self;
         let sealed = Sealed {
             tick,
@@ -195,6 +210,8 @@ impl Views {
             cap: settings.update_cap,
             window: settings.window,
             hash: settings.view_hash,
+            send: tick.0 / u64::from(settings.send_every.max(1)),
+            share: *share,
         };
         let level = settings.piece_level;
         let mut press = Press { world, records, pieces, compressor, level, out, stats };

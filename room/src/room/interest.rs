@@ -186,6 +186,7 @@ pub fn custom<G: Game>(interest: impl Interest<G>) -> Part<G> {
 pub struct Visibility<G: Game> {
     pub(crate) parts: Vec<Part<G>>,
     pub(crate) limit: Option<(usize, bool, Priority<G>)>,
+    pub(crate) budget: Option<usize>,
 }
 
 impl<G: Game> Visibility<G> {
@@ -222,7 +223,7 @@ impl<G: Game> Visibility<G> {
 
 impl<G: Game> From<Part<G>> for Visibility<G> {
     fn from(part: Part<G>) -> Visibility<G> {
-        Visibility { parts: vec![part], limit: None }
+        Visibility { parts: vec![part], limit: None, budget: None }
     }
 }
 
@@ -260,7 +261,7 @@ impl<G: Game> Parts<G> for Vec<Part<G>> {
 
 /// Several parts: an entity is visible when one of them alone would show it. Parts keep their keys apart.
 pub fn combine<G: Game>(parts: impl Parts<G>) -> Visibility<G> {
-    Visibility { parts: parts.into_parts(), limit: None }
+    Visibility { parts: parts.into_parts(), limit: None, budget: None }
 }
 
 /// The axes of a grid.

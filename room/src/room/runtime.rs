@@ -130,6 +130,7 @@ impl<G: Game> Runtime<G> {
             update_cap: settings.update_cap,
             window: settings.window,
             tick_rate: settings.tick_rate,
+            send_every: settings.send_every,
             piece_level: settings.piece_level,
             view_hash: settings.view_hash,
         };
@@ -138,6 +139,7 @@ impl<G: Game> Runtime<G> {
             Some((most, on_change, _)) => Limit { most: Some(*most), on_change: *on_change },
             None => Limit::default(),
         };
+        let views = Views::new(sync, parts, limit).with_budget(interest.budget);
         // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);
@@ -145,7 +147,7 @@ impl<G: Game> Runtime<G> {
         let room = Room::new(
             interest,
             world,
-            Views::new(sync, parts, limit),
+            views,
             settings.tick_rate,
             settings.send_every,
             seed,

@@ -1,10 +1,12 @@
 //! What one connection sees, and what it is owed.
 
 mod claim;
+mod order;
 
 use std::collections::BTreeMap;
 
-use super::fit::{Item, Room, What, take_fitting};
+use super::budget::Bucket;
+use super::fit::{Item, What};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::update::{Press, UpdateWriter, enter_len};
@@ -17,6 +19,7 @@ use crate::store::records::{RecordBuffer, RecordRef};
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
 use crate::wire::update::UpdateHead;
+use crate::wire::varint;
 
 /// Something of an entity in view that did not fit yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub struct Viewer {
     rest_due: bool,
     /// What is on the wire.
     pub window: Window,
+    /// What it may be sent, where the room has a budget.
+    bucket: Bucket,
     /// The client's page is hidden: it gets no updates.
     pub hidden: bool,
     /// What the view holds is what a returning client says that it holds, and no update has been sent yet. The
@@ -79,12 +84,10 @@ pub struct Scratch {
     /// The same by place, where the bytes of a group do not fit one part or not all of them go.
     places: Vec<Vec<RecordRef>>,
     items: Vec<Item>,
+    fitting: order::Fitting,
     ranking: limit::Ranking,
     pub(crate) writer: UpdateWriter,
 }
-
-/// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
-const MERGE_HEAD: usize = 2 + limits::FIELDS.div_ceil(8) + 8 + 1;
 
 /// The most bytes of a leave: a gap of IDs.
 const LEAVE_LEN: usize = 8;
@@ -111,6 +114,10 @@ pub struct Sealed<'a> {
     pub window: usize,
     /// Whether updates carry a hash of the view.
     pub hash: bool,
+    /// Which send it is.
+    pub send: u64,
+    /// The bytes of a send's update, in a room with a budget.
+    pub share: Option<usize>,
 }
 
 impl Viewer {
@@ -177,12 +184,13 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         let (plain, wire) = self.compare(scratch, press, self.look);
-        if !self.window.is_empty() && wire > free {
+        let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
+        if !self.window.is_empty() && over.unwrap_or(wire) > free {
             self.withhold(sealed.last, press.world);
             return;
         }
         let free = free.min(self.window.update(sealed.window));
-        if merged || plain > sealed.cap || wire > free {
+        if merged || plain > sealed.cap || wire > free || over.is_some() {
             self.choose(index, sealed, free, scratch, press);
         } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
         {
@@ -299,7 +307,8 @@ impl Viewer {
             let len = enter_len(press.world, *slot);
             plain += len;
             // What is not compressed yet counts whole.
-            wire += press.pieces.len(*slot).map_or(len, |piece| piece.min(len));
+            let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
+            wire += piece.map_or(len, |piece| piece.min(len));
         }
         (plain, wire)
     }
@@ -327,33 +336,8 @@ impl Viewer {
         press: &mut Press<'_>,
     ) {
         let mut items = std::mem::take(&mut scratch.items);
-        items.clear();
-        let mut measured = SentBytes::default();
-        for slot in scratch.next.iter() {
-            if let Some((what, size)) = self.missing(slot, sealed, press, &mut measured) {
-                let info = press.world.info(slot);
-                let own = info.private_to.is_some()
-                    || info.id == EntityId::STATE
-                    || press.world.owner(slot) == Some(self.player);
-                let from = self.held(slot).map_or(sealed.tick, |h| h.from);
-                let priority = if own { 0.0 } else { self.priority(index, slot, sealed) };
-                items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
-            }
-        }
-        let Press { world, pieces, compressor, level, .. } = &mut *press;
-        let (world, level) = (*world, *level);
-        let by_priority = |a: &Item, b: &Item| {
-            let id = |item: &Item| world.info(item.slot).id;
-            a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
-        };
-        let leaves = scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1);
-        let (plain, wire) = (sealed.cap.saturating_sub(leaves), free.saturating_sub(leaves));
-        let room = Room { plain, wire, whatever: self.window.is_empty() };
-        let wire = |item: &Item| match item.what {
-            What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, level, compressor),
-            _ => item.size,
-        };
-        let fit = take_fitting(&mut items, room, sealed.tick, by_priority, wire);
+        self.find_items(index, sealed, scratch, press, &mut items);
+        let fit = self.fit(&mut items, sealed, free, scratch, press);
         self.held.clear();
         for item in &items[fit..] {
             let since = match item.what {
@@ -381,18 +365,9 @@ impl Viewer {
             }
         }
         items.retain(|item| matches!(item.what, What::Merge(..)));
+        // Those of a group behind one head.
+        items.sort_unstable_by_key(|item| (item.group, item.slot));
         scratch.items = items;
-    }
-
-    /// How important a member of the view is where not all fits: as the limit says, and where there is none by
-    /// nearness in the grids that place both. NaN, which leaves the order to IDs, where no grid does.
-    fn priority(&self, index: u32, slot: u32, sealed: &Sealed<'_>) -> f64 {
-        if sealed.limit.most.is_some() {
-            return sealed.lens.priority(index, slot);
-        }
-        let distances =
-            sealed.parts.iter().zip(&self.parts).filter_map(|(part, view)| part.distance2(view, slot));
-        distances.min_by(f64::total_cmp).map_or(f64::NAN, |d2| -d2)
     }
 
     /// What the client lacks of a member of the view, and its size.
@@ -418,7 +393,7 @@ impl Viewer {
         }
         measured.reset();
         press.world.put_since(slot, mask, since, measured);
-        Some((What::Merge(mask, since), measured.len() + MERGE_HEAD))
+        Some((What::Merge(mask, since), varint::len(press.world.info(slot).id.get()) + measured.len()))
     }
 
     fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
@@ -472,21 +447,10 @@ impl Viewer {
         }
         let parts = writer.finish(press);
         self.window.push(sealed.tick, parts);
+        if let Some(share) = sealed.share {
+            self.bucket.charge(parts.iter().sum(), sealed.send, share);
+        }
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
-    }
-
-    /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    fn hash(&self, world: &World) -> u64 {
-        let mut members: Vec<(EntityId, u32)> = self.view.iter().map(|s| (world.info(s).id, s)).collect();
-        members.sort_unstable();
-        let mut hash = crate::wire::ViewHash::new();
-        let mut record = SentBytes::default();
-        for (id, slot) in members {
-            record.reset();
-            world.put_whole(slot, &mut record);
-            hash.add(id, record.as_slice());
-        }
-        hash.finish()
     }
 }
