@@ -6,6 +6,8 @@ mod link;
 
 #[path = "rules/attacks.rs"]
 mod attacks;
+#[path = "rules/budget.rs"]
+mod budget;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/holds.rs"]

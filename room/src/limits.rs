@@ -204,6 +204,10 @@ pub const SUBSCRIPTIONS: usize = 4096;
 pub const VIEW: usize = 16_384;
 /// Keys of one entity.
 pub const ENTITY_KEYS: usize = 64;
+/// Distances for which a grid says how often it sends.
+pub const BANDS: usize = 8;
+/// The most sends between two records of an entity.
+pub const PERIOD: u32 = 128;
 
 /// The lowest entity ID of a game; 1 is the room's state.
 pub const ID_LEAST: u64 = 2;

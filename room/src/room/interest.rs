@@ -1,10 +1,14 @@
 //! Interest as games write it: grids, keys, combinations, limits.
 
+mod pacing;
+mod point;
+
 use std::any::TypeId;
 use std::fmt;
 
 use super::{Connection, Game, Room};
 use crate::entity::{Entity, EntityId, PlayerId, Visible};
+pub use self::point::{Coordinates, Point};
 pub use crate::sync::interest::Place;
 use crate::sync::interest::{Reach, Shape};
 pub use crate::sync::keys::{CellKey, Key, Keys};
@@ -127,11 +131,13 @@ impl<G: Game> Source<G> {
 pub struct Part<G: Game> {
     pub(crate) source: Source<G>,
     pub(crate) sees: Option<Sees<G>>,
+    /// Distances, rising, and the sends from one record to the next within each.
+    pub(crate) rates: Vec<(f64, u32)>,
 }
 
 impl<G: Game> Part<G> {
     fn new(source: Source<G>) -> Part<G> {
-        Part { source, sees: None }
+        Part { source, sees: None, rates: Vec::new() }
     }
 
     /// Narrows what this part shows: asked at every send for every pair of entity and connection that the part
@@ -282,6 +288,7 @@ pub struct Grid<G: Game> {
     prefix: u64,
     reach: Reach,
     release: Option<f64>,
+    rates: Vec<(f64, u32)>,
     places: Vec<(&'static str, TypeId, PlaceOf)>,
     around: Option<Around<G>>,
 }
@@ -300,6 +307,7 @@ pub fn grid<G: Game>(cell_size: f64) -> Grid<G> {
         prefix: 0,
         reach: Reach::Radius(1, 1),
         release: None,
+        rates: Vec::new(),
         places: Vec::new(),
         around: None,
     }
@@ -400,7 +408,7 @@ impl<G: Game> Grid<G> {
 
 impl<G: Game> From<Grid<G>> for Part<G> {
     fn from(grid: Grid<G>) -> Part<G> {
-        let Grid { cell, axes, prefix, reach, release, places, around } = grid;
+        let Grid { cell, axes, prefix, reach, release, rates, places, around } = grid;
         let reach = match (reach, release) {
             (reach, None) => reach,
             (Reach::Range(r, _), Some(units)) => {
@@ -421,74 +429,7 @@ impl<G: Game> From<Grid<G>> for Part<G> {
             Axes::Xz => [true, false, true],
             Axes::Xyz => [true; 3],
         };
-        Part::new(Source::Grid {
-            shape: Shape::Grid { cell, axes: used, prefix, reach },
-            axes,
-            places,
-            around,
-        })
-    }
-}
-
-/// Two or three numbers. Two go to a grid's first two axes in use.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Coordinates {
-    at: [f64; 3],
-    flat: bool,
-}
-
-impl Coordinates {
-    fn on(self, axes: Axes) -> [f64; 3] {
-        match self.at {
-            [a, b, _] if self.flat && axes == Axes::Xz => [a, 0.0, b],
-            at => at,
-        }
-    }
-}
-
-/// What places an entity or a connection: two or three numbers, or an option of them.
-pub trait Point {
-    /// The coordinates; none where there are none.
-    fn coordinates(self) -> Option<Coordinates>;
-}
-
-impl<P: Point> Point for Option<P> {
-    fn coordinates(self) -> Option<Coordinates> {
-        self?.coordinates()
-    }
-}
-
-macro_rules! points {
-    ($($ty:ty),*) => { $(
-        impl Point for [$ty; 2] {
-            fn coordinates(self) -> Option<Coordinates> {
-                let [a, b] = self.map(|v| v as f64);
-                Some(Coordinates { at: [a, b, 0.0], flat: true })
-            }
-        }
-        impl Point for [$ty; 3] {
-            fn coordinates(self) -> Option<Coordinates> {
-                Some(Coordinates { at: self.map(|v| v as f64), flat: false })
-            }
-        }
-    )* };
-}
-
-points!(f32, f64, i16, i32, i64, u16, u32);
-
-#[cfg(feature = "glam")]
-mod glam_points {
-    use super::{Coordinates, Point};
-
-    impl Point for glam::Vec2 {
-        fn coordinates(self) -> Option<Coordinates> {
-            self.to_array().coordinates()
-        }
-    }
-
-    impl Point for glam::Vec3 {
-        fn coordinates(self) -> Option<Coordinates> {
-            self.to_array().coordinates()
-        }
+        let shape = Shape::Grid { cell, axes: used, prefix, reach };
+        Part { rates, ..Part::new(Source::Grid { shape, axes, places, around }) }
     }
 }
