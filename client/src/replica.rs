@@ -58,6 +58,8 @@ pub struct Replica {
 struct Tables {
     by_wire_kind: Vec<Box<dyn AnyTable>>,
     kinds: HashMap<EntityId, u8, ahash::RandomState>,
+    // Of those that are not sent at every send.
+    periods: HashMap<EntityId, u32, ahash::RandomState>,
     private: Option<u8>,
     private_id: Option<EntityId>,
     // Entities that left in the update being applied.
@@ -75,6 +77,7 @@ impl Replica {
             tables: Tables {
                 by_wire_kind: made.collect(),
                 kinds: HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4)),
+                periods: HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4)),
                 private: private.and_then(|entry| entry.wire_index),
                 private_id: None,
                 left: 0,
@@ -167,6 +170,7 @@ impl Replica {
     /// ticks may have started over; until it has come, the claim stays what it was.
     pub fn rebase(&mut self) {
         self.discard_update();
+        self.tables.periods.clear();
         self.rebased = true;
     }
 
@@ -182,6 +186,7 @@ impl Replica {
             table.leave_all();
         }
         self.tables.kinds.clear();
+        self.tables.periods.clear();
         self.tables.private_id = None;
         self.rebased = false;
         self.discard_update();
@@ -256,6 +261,13 @@ impl Replica {
         self.table::<K>().into_iter().flat_map(Table::all).map(|(id, entity)| (Id::assume(id), entity))
     }
 
+    /// How many of the room's sends lie between two records of an entity: 1 unless it is far away and the room's
+    /// interest has rates by distance. What it shows may be as old as that.
+    #[must_use]
+    pub fn period(&self, id: impl Into<EntityId>) -> u32 {
+        self.tables.periods.get(&id.into()).copied().unwrap_or(1)
+    }
+
     /// The room's state, once it has come.
     #[must_use]
     pub fn state<K: Visible>(&self) -> Option<&K> {
@@ -295,9 +307,22 @@ impl Blocks for Tables {
     fn leave(&mut self, id: EntityId) -> Result<(), DecodeError> {
         let kind = self.kinds.remove(&id).ok_or(DecodeError::Unknown)?;
         self.table(kind)?.leave(id);
+        self.periods.remove(&id);
         self.left += 1;
         if self.private_id == Some(id) {
             self.private_id = None;
+        }
+        Ok(())
+    }
+
+    fn period(&mut self, id: EntityId, sends: u32) -> Result<(), DecodeError> {
+        if !self.kinds.contains_key(&id) {
+            return Err(DecodeError::Unknown);
+        }
+        if sends == 1 {
+            self.periods.remove(&id);
+        } else {
+            self.periods.insert(id, sends);
         }
         Ok(())
     }

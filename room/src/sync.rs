@@ -11,6 +11,7 @@ pub mod interest;
 pub mod keys;
 pub mod limit;
 pub mod pieces;
+pub mod rates;
 pub mod update;
 pub mod viewer;
 pub mod window;
@@ -27,6 +28,7 @@ use interest::{Lens, Part, Shape, SubscribeScratch};
 use keys::{Key, Keys};
 use limit::Limit;
 use pieces::Pieces;
+use rates::Rates;
 use update::{Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
 use window::Window;
@@ -68,6 +70,7 @@ pub struct Views {
     /// The library's own part first: the room's state for all, private state for its player.
     parts: Vec<Part>,
     limit: Limit,
+    rates: Rates,
     /// The bytes of a send, where there is a budget.
     share: Option<usize>,
     viewers: Vec<Option<Viewer>>,
@@ -93,6 +96,7 @@ impl Views {
             settings,
             parts: parts.collect(),
             limit,
+            rates: Rates::default(),
             share: None,
             viewers: Vec::new(),
             records: Records::default(),
@@ -105,6 +109,17 @@ impl Views {
             stats: Stats::default(),
             last: Tick::ZERO,
         }
+    }
+
+    /// Gives each part its rates: distances, rising, and how many sends lie between two records within them.
+    #[must_use]
+    pub fn with_rates(mut self, parts: &[Vec<(f64, u32)>]) -> Views {
+        let (rates, bands) = Rates::new(parts, self.settings.send_every);
+        self.rates = rates;
+        for (part, bands) in self.parts.iter_mut().skip(1).zip(bands) {
+            part.bands = bands;
+        }
+        self
     }
 
     /// Gives each connection so many bytes a second.
@@ -184,6 +199,9 @@ impl Views {
     /// First half of a seal: encodes what changed.
     pub fn encode(&mut self, tick: Tick, world: &mut World) {
         world.seal(tick, &mut self.records);
+        if !self.rates.is_empty() {
+            self.rates.seal(tick, world, &mut self.records);
+        }
         self.stats.encoded = self.records.encoded;
     }
 
@@ -198,7 +216,7 @@ impl Views {
         let always =
             self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
         let Views {
-            settings, parts, limit, share, viewers, records, pieces, compressor, scratch, out, stats, ..
+            settings, parts, limit, rates, share, viewers, records, pieces, compressor, scratch, out, stats, ..
         } = self;
         let sealed = Sealed {
             tick,
@@ -211,6 +229,7 @@ impl Views {
             window: settings.window,
             hash: settings.view_hash,
             send: tick.0 / u64::from(settings.send_every.max(1)),
+            rates,
             share: *share,
         };
         let level = settings.piece_level;

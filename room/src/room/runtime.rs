@@ -139,7 +139,8 @@ impl<G: Game> Runtime<G> {
             Some((most, on_change, _)) => Limit { most: Some(*most), on_change: *on_change },
             None => Limit::default(),
         };
-        let views = Views::new(sync, parts, limit).with_budget(interest.budget);
+        let rates: Vec<_> = interest.parts.iter().map(|part| part.rates.clone()).collect();
+        let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
         // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);

@@ -1,5 +1,8 @@
 //! Byte budgets: what a connection may be sent in a second, and how long what has to wait waits at most.
 
+/// About what an update takes besides its content.
+pub const UPDATE_HEAD: usize = 20;
+
 /// A connection's bucket. It holds one send's share and is filled by as much at every send; what was sent past it is
 /// a debt that later shares pay off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::limit;
 use crate::entity::{EntityId, FieldMask};
+use crate::store::records::RecordRef;
 use crate::tick::Tick;
 
 /// One thing to send where not everything fits or not everything is of the last seal.
@@ -32,10 +33,11 @@ pub(super) enum Class {
 }
 
 /// How an entity is brought up to date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     Enter,
-    Record,
+    /// A record of this seal, of what changed since a tick.
+    Record(RecordRef, Tick),
     Merge(FieldMask, Tick),
 }
 
@@ -169,7 +171,7 @@ mod tests {
 
     fn item(slot: u32, size: usize, class: Class, from: u64) -> Item {
         let id = EntityId::from_wire(u64::from(slot) + 2).expect("it is one");
-        Item { slot, id, what: What::Record, size, group: None, class, priority: 0.0, from: Tick(from) }
+        Item { slot, id, what: What::Enter, size, group: None, class, priority: 0.0, from: Tick(from) }
     }
 
     fn fits(items: &mut [Item], room: Room, now: u64) -> usize {

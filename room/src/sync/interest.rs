@@ -1,6 +1,7 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
 use super::keys::{Cell, CellKey, EVERYWHERE, Key, KeyTable, Keys};
+use super::rates::Pace;
 use crate::limits;
 use crate::store::bits::SlotSet;
 use crate::tick::Tick;
@@ -85,6 +86,8 @@ pub struct Part {
     pub shape: Shape,
     /// Whether the game narrows it further, pair by pair.
     pub narrows: bool,
+    /// How often it sends by squared distance; nothing where always.
+    pub bands: Vec<(f64, Pace)>,
     /// Its keys.
     pub table: KeyTable,
 }
@@ -106,7 +109,7 @@ impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        Part { shape, narrows, table: KeyTable::new() }
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new() }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -182,7 +185,7 @@ impl Part {
                 let corners = point.map(|p| corners(p, axes, cell, reach));
                 if corners.is_some() && corners == view.corners {
                     // The same cells; where distance counts, what is within it may differ.
-                    return matches!(reach, Reach::Range(..));
+                    return matches!(reach, Reach::Range(..)) || !self.bands.is_empty();
                 }
                 scratch.numbers.clear();
                 scratch.numbers.push(EVERYWHERE);
@@ -250,6 +253,14 @@ impl Part {
     #[must_use]
     pub fn distance2(&self, view: &PartView, slot: u32) -> Option<f64> {
         Some(distance2(view.point?, self.table.point_of(slot)?))
+    }
+
+    /// How often it sends a viewer an entity that it shows.
+    #[must_use]
+    pub fn pace(&self, view: &PartView, slot: u32) -> Pace {
+        let Some((_, last)) = self.bands.last() else { return 0 };
+        let Some(distance2) = self.distance2(view, slot) else { return 0 };
+        self.bands.iter().find(|(most, _)| distance2 <= *most).map_or(*last, |(_, pace)| *pace)
     }
 
     /// Keys that a viewer and a slot have in common.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::pieces::{Pieces, put_enter};
+use super::rates::{Pace, Rates};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask};
 use crate::limits;
@@ -237,6 +238,29 @@ impl UpdateWriter {
             self.plain.extend_from_slice(record);
         }
         self.plain.push(0);
+    }
+
+    /// How often entities are sent from now on, by pace and ID.
+    pub fn periods(&mut self, turns: &[(Pace, EntityId)], rates: &Rates, press: &mut Press<'_>) {
+        for of in turns.chunk_by(|a, b| a.0 == b.0) {
+            let (mut at, mut open) = (0, false);
+            for (pace, id) in of {
+                if open && self.used() + varint::MAX_LEN + 1 > limits::PART {
+                    self.plain.push(0);
+                    self.close_part(false, press);
+                    open = false;
+                }
+                if !open {
+                    self.make_room(2 * varint::MAX_LEN + 2, press);
+                    self.plain.push(update::PERIODS);
+                    varint::put(&mut self.plain, rates.period(*pace).into());
+                    (at, open) = (0, true);
+                }
+                varint::put(&mut self.plain, id.get() - at);
+                at = id.get();
+            }
+            self.plain.push(0);
+        }
     }
 
     /// Ends the update; returns the bytes of each of its messages.

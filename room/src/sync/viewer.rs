@@ -2,6 +2,7 @@
 
 mod claim;
 mod order;
+mod paces;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use super::budget::Bucket;
 use super::fit::{Item, What};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
+use super::rates::{Pace, Rates};
 use super::update::{Press, UpdateWriter, enter_len};
 use super::window::Window;
 use super::world::World;
@@ -56,6 +58,10 @@ pub struct Viewer {
     rest_due: bool,
     /// What is on the wire.
     pub window: Window,
+    /// Members at each pace but that of every send.
+    slow: Vec<SlotSet>,
+    /// Some of those changed since they were due last.
+    lags: bool,
     /// What it may be sent, where the room has a budget.
     bucket: Bucket,
     /// The client's page is hidden: it gets no updates.
@@ -85,6 +91,7 @@ pub struct Scratch {
     places: Vec<Vec<RecordRef>>,
     items: Vec<Item>,
     fitting: order::Fitting,
+    paces: paces::Paces,
     ranking: limit::Ranking,
     pub(crate) writer: UpdateWriter,
 }
@@ -116,6 +123,8 @@ pub struct Sealed<'a> {
     pub hash: bool,
     /// Which send it is.
     pub send: u64,
+    /// Who is due at rates by distance.
+    pub rates: &'a Rates,
     /// The bytes of a send's update, in a room with a budget.
     pub share: Option<usize>,
 }
@@ -146,7 +155,8 @@ impl Viewer {
     /// Whether everything was sent and acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.window.is_empty()
+        let sent = self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && !self.lags;
+        sent && self.window.is_empty()
     }
 
     /// Whether it was sent no update at the last seal though one was due.
@@ -157,7 +167,8 @@ impl Viewer {
 
     /// Whether this seal has nothing for the connection.
     fn is_idle(&self) -> bool {
-        !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
+        let still = !self.look && !self.stale && !self.rest_due && !self.lags;
+        still && self.behind.is_none() && self.held.is_empty()
     }
 
     /// Sends the connection what it should get at this seal.
@@ -183,7 +194,9 @@ impl Viewer {
         } else {
             scratch.next.assign(&self.view);
         }
-        let (plain, wire) = self.compare(scratch, press, self.look);
+        self.find_paces(sealed, scratch, press.world);
+        let merged = merged || !self.held.is_empty();
+        let (plain, wire) = self.compare(sealed, scratch, press);
         let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
         if !self.window.is_empty() && over.unwrap_or(wire) > free {
             self.withhold(sealed.last, press.world);
@@ -194,7 +207,7 @@ impl Viewer {
             self.choose(index, sealed, free, scratch, press);
         } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
         {
-            self.find_places(&scratch.next, &mut scratch.places, press);
+            self.find_places(sealed, scratch, press);
         }
         self.commit(sealed, scratch);
         self.write(index, sealed, scratch, press, merged);
@@ -213,6 +226,9 @@ impl Viewer {
                 self.owed.push(world.info(*slot).id);
             }
             self.priorities.remove(slot);
+            for slow in &mut self.slow {
+                slow.remove(*slot);
+            }
         }
         for part in &mut self.parts {
             for slot in world.dead() {
@@ -223,7 +239,8 @@ impl Viewer {
 
     /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
     fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        let Scratch { candidates, shown, part: one, always, remembered, ranking, .. } = scratch;
+        let Scratch { candidates, shown, part: one, always, remembered, ranking, paces, .. } = scratch;
+        paces.begin(sealed, world);
         for bits in [&mut *shown, &mut *one, &mut *always] {
             bits.clear();
             bits.grow(world.slot_count());
@@ -248,6 +265,9 @@ impl Viewer {
                 candidates.extend(one.iter());
                 one.clear();
             }
+            if !sealed.rates.is_empty() {
+                candidates[start..].iter().for_each(|slot| paces.show(*slot, || part.pace(view, *slot)));
+            }
         }
         // Once each, in order of the parts' cells: what stands near each other has its records near each other.
         let mut end = 0;
@@ -265,19 +285,19 @@ impl Viewer {
     /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
     /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
     /// bytes of all of it and an estimate of the bytes on the wire.
-    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>, looked: bool) -> (usize, usize) {
-        let Scratch { candidates, shown, part: was, next, leaves, enters, records, .. } = scratch;
+    fn compare(&self, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &Press<'_>) -> (usize, usize) {
+        let Scratch { candidates, shown, part: was, next, leaves, enters, records, paces, .. } = scratch;
         leaves.clear();
         leaves.extend_from_slice(&self.owed);
         enters.clear();
         records.resize_with(press.records.groups(), RecordBuffer::default);
         records.iter_mut().for_each(RecordBuffer::clear);
-        let changed = press.records.changed();
         let mut stays = |slot: u32| {
-            let at = press.records.at(slot);
-            records[at.group as usize].push(press.records, at);
+            if let Some(at) = sealed.record(slot, &paces.now, press) {
+                records[at.group as usize].push(press.records, at);
+            }
         };
-        if looked {
+        if self.look {
             // One by one, and not word by word: of few members among many slots, most words hold none or one,
             // and which is a coin's throw.
             was.clear();
@@ -285,7 +305,7 @@ impl Viewer {
             for slot in candidates.iter().copied() {
                 if !was.contains(slot) {
                     enters.push(slot);
-                } else if changed.contains(slot) {
+                } else {
                     stays(slot);
                 }
             }
@@ -298,7 +318,7 @@ impl Viewer {
             next.assign_bits(shown);
         } else {
             for (word, bits) in next.words() {
-                Ones(bits & changed.word(*word)).for_each(|bit| stays(word * 64 + bit));
+                Ones(bits & sealed.touched(*word)).for_each(|bit| stays(word * 64 + bit));
             }
         }
         let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
@@ -314,13 +334,15 @@ impl Viewer {
     }
 
     /// The places of the records that [`compare`](Self::compare) copied.
-    fn find_places(&self, next: &SlotSet, places: &mut Vec<Vec<RecordRef>>, press: &Press<'_>) {
+    fn find_places(&self, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &Press<'_>) {
+        let Scratch { next, places, paces, .. } = scratch;
         places.resize_with(press.records.groups(), Vec::new);
         places.iter_mut().for_each(Vec::clear);
         bits::compare(&self.view, next.words().iter().copied(), |word, old, new| {
-            for bit in Ones(old & new & press.records.changed().word(word)) {
-                let at = press.records.at(word * 64 + bit);
-                places[at.group as usize].push(at);
+            for bit in Ones(old & new & sealed.touched(word)) {
+                if let Some(at) = sealed.record(word * 64 + bit, &paces.now, press) {
+                    places[at.group as usize].push(at);
+                }
             }
         });
     }
@@ -342,8 +364,7 @@ impl Viewer {
         for item in &items[fit..] {
             let since = match item.what {
                 What::Enter => None,
-                What::Record => Some(sealed.last),
-                What::Merge(_, since) => Some(since),
+                What::Record(_, since) | What::Merge(_, since) => Some(since),
             };
             self.held.push(Held { slot: item.slot, since, from: item.from });
         }
@@ -356,8 +377,7 @@ impl Viewer {
         for item in &items {
             match item.what {
                 What::Enter => scratch.enters.push(item.slot),
-                What::Record => {
-                    let at = press.records.at(item.slot);
+                What::Record(at, _) => {
                     scratch.places[at.group as usize].push(at);
                     scratch.records[at.group as usize].push(press.records, at);
                 }
@@ -376,17 +396,22 @@ impl Viewer {
         slot: u32,
         sealed: &Sealed<'_>,
         press: &Press<'_>,
+        paces: &[Pace],
         measured: &mut SentBytes,
     ) -> Option<(What, usize)> {
         let held = self.held(slot);
         if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
             return Some((What::Enter, enter_len(press.world, slot)));
         }
-        let since = held.and_then(|h| h.since).or(self.behind).unwrap_or(sealed.last);
-        if since == sealed.last && held.is_none() && self.behind.is_none() {
-            let changed = press.records.changed().contains(slot);
-            return changed.then(|| (What::Record, press.records.at(slot).len as usize));
-        }
+        let since = match (held.and_then(|h| h.since), self.behind) {
+            (Some(since), _) => since,
+            (None, Some(behind)) => self.has_up_to(slot, behind, sealed),
+            (None, None) => {
+                let at = sealed.record(slot, paces, press)?;
+                let pace = paces.get(slot as usize).copied().unwrap_or_default();
+                return Some((What::Record(at, sealed.before(pace)), at.len as usize));
+            }
+        };
         let mask = press.world.changed_since(slot, since);
         if mask.is_empty() {
             return None;
@@ -404,6 +429,7 @@ impl Viewer {
                 }
             }
         }
+        self.commit_paces(scratch);
         std::mem::swap(&mut self.view, &mut scratch.next);
         self.behind = None;
         self.owed.clear();
@@ -420,18 +446,22 @@ impl Viewer {
         press: &mut Press<'_>,
         merged: bool,
     ) {
-        let Scratch { leaves, enters, records, places, items, writer, .. } = scratch;
+        let Scratch { leaves, enters, records, places, items, writer, paces, .. } = scratch;
+        paces.enter(enters, press.world);
         let merges = if merged { items.as_slice() } else { &[] };
         let something = !leaves.is_empty()
             || !enters.is_empty()
             || !merges.is_empty()
+            || !paces.turns().is_empty()
             || records.iter().any(|r| r.records() > 0);
+        let lag = self.lag(sealed);
+        self.lags = lag.is_some();
         if !something && !self.rest_due {
             return;
         }
         self.rest_due = something;
-        let complete = self.held.iter().filter_map(|h| h.since).min().unwrap_or(sealed.tick);
-        let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(press.world));
+        let complete = self.held.iter().filter_map(|h| h.since).chain(lag).min().unwrap_or(sealed.tick);
+        let hash = (sealed.hash && self.held.is_empty() && !self.lags).then(|| self.hash(press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
         writer.leaves(leaves, press);
         writer.enters(enters, press);
@@ -445,6 +475,7 @@ impl Viewer {
                 writer.changes_in_parts(group as u32, &places[group], press);
             }
         }
+        writer.periods(paces.turns(), sealed.rates, press);
         let parts = writer.finish(press);
         self.window.push(sealed.tick, parts);
         if let Some(share) = sealed.share {

@@ -27,6 +27,9 @@ pub const CHANGES: u8 = 3;
 /// As [`CHANGES`], with a second set of fields: those that travel as differences.
 pub const DIFFERENCES: u8 = 4;
 
+/// How often entities are sent from now on: a period in sends, then IDs as in [`LEAVES`].
+pub const PERIODS: u8 = 7;
+
 /// Appends what stands before a group of changes.
 pub fn put_changes_head(kind: u8, fields: usize, mask: FieldMask, differences: FieldMask, out: &mut Vec<u8>) {
     out.push(if differences.is_empty() { CHANGES } else { DIFFERENCES });
@@ -135,6 +138,8 @@ impl<'a> Part<'a> {
 pub trait Blocks {
     /// An entity leaves.
     fn leave(&mut self, id: EntityId) -> Result<(), DecodeError>;
+    /// An entity is sent every so many sends from now on.
+    fn period(&mut self, id: EntityId, sends: u32) -> Result<(), DecodeError>;
     /// An entity enters; its fields are read from `r`.
     fn enter(&mut self, kind: u8, id: EntityId, r: &mut Reader<'_>) -> Result<(), DecodeError>;
     /// How many fields a kind has.
@@ -150,21 +155,34 @@ pub trait Blocks {
     ) -> Result<(), DecodeError>;
 }
 
+/// Reads rising IDs up to a gap of 0.
+fn read_ids(
+    r: &mut Reader<'_>,
+    mut each: impl FnMut(EntityId) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut at = 0u64;
+    loop {
+        let gap = r.varint()?;
+        if gap == 0 {
+            return Ok(());
+        }
+        at = at.checked_add(gap).ok_or(DecodeError::Value)?;
+        each(EntityId::from_wire(at).ok_or(DecodeError::Value)?)?;
+    }
+}
+
 /// Reads the blocks of one part's content, in order.
 pub fn read_blocks(content: &[u8], to: &mut impl Blocks) -> Result<(), DecodeError> {
     let mut r = Reader::new(content);
     while !r.is_empty() {
         match r.u8()? {
-            LEAVES => {
-                let mut at = 0u64;
-                loop {
-                    let gap = r.varint()?;
-                    if gap == 0 {
-                        break;
-                    }
-                    at = at.checked_add(gap).ok_or(DecodeError::Value)?;
-                    to.leave(EntityId::from_wire(at).ok_or(DecodeError::Value)?)?;
+            LEAVES => read_ids(&mut r, |id| to.leave(id))?,
+            PERIODS => {
+                let sends = u32::try_from(r.varint()?).map_err(|_| DecodeError::Value)?;
+                if !(1..=limits::PERIOD).contains(&sends) {
+                    return Err(DecodeError::Value);
                 }
+                read_ids(&mut r, |id| to.period(id, sends))?;
             }
             ENTER => {
                 let kind = r.u8()?;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Scratch, Sealed, Viewer};
 use crate::entity::{EntityId, FieldMask};
+use crate::field::write::CHANGE_SPARE;
 use crate::limits;
 use crate::sync::fit::{Budget, Class, Item, Room, What, take_fitting};
-use crate::sync::update::Press;
+use crate::sync::update::{Press, enter_len};
 use crate::sync::world::World;
 use crate::wire::record::SentBytes;
 use crate::wire::varint;
@@ -23,6 +24,8 @@ pub(super) struct Fitting {
 /// Bytes of an update's first part besides its content and its two ticks: tag and flags, and the two lengths of a
 /// compressed section.
 const PART_HEAD: usize = 2 + 3 + 3;
+/// Bytes of a block of periods besides its IDs.
+const PERIODS_HEAD: usize = 4;
 /// Bytes of the hash of a view.
 const HASH: usize = 8;
 
@@ -47,15 +50,18 @@ impl Viewer {
         merges.clear();
         let records = press.records.groups() as u32;
         for slot in scratch.next.iter() {
-            let Some((what, size)) = self.missing(slot, sealed, press, measured) else { continue };
+            let paces = &scratch.paces.now;
+            let Some((what, mut size)) = self.missing(slot, sealed, press, paces, measured) else { continue };
             let info = press.world.info(slot);
             let class = self.class(slot, press.world);
             let group = match what {
-                What::Enter => None,
-                What::Record => {
-                    let group = press.records.at(slot).group;
-                    Some((group, press.records.head(group).len() + 1))
+                What::Enter => {
+                    if paces.get(slot as usize).is_some_and(|pace| *pace > 0) {
+                        size += varint::len(info.id.get());
+                    }
+                    None
                 }
+                What::Record(at, _) => Some((at.group, press.records.head(at.group).len() + 1)),
                 What::Merge(mask, _) => {
                     let next = records + merges.len() as u32;
                     let group = *merges.entry((info.kind, mask)).or_insert(next);
@@ -84,7 +90,7 @@ impl Viewer {
             plain: sealed.cap.saturating_sub(leaves),
             wire: free.saturating_sub(leaves),
             whatever: self.window.is_empty(),
-            budget: sealed.share.map(|share| self.budget(share, items, sealed, &mut scratch.leaves)),
+            budget: sealed.share.map(|share| self.budget(share, items, sealed, scratch)),
         };
         take_fitting(items, room, sealed.tick, &mut scratch.fitting.heads, |item| match item.what {
             // Alone, one that is not large enough for a compressed section travels plain.
@@ -96,7 +102,8 @@ impl Viewer {
     }
 
     /// What the bucket has for all but what is never held back.
-    fn budget(&self, share: usize, items: &[Item], sealed: &Sealed<'_>, leaves: &mut [EntityId]) -> Budget {
+    fn budget(&self, share: usize, items: &[Item], sealed: &Sealed<'_>, scratch: &mut Scratch) -> Budget {
+        let Scratch { leaves, paces, .. } = scratch;
         leaves.sort_unstable();
         let mut at = 0;
         let gaps = leaves.iter().map(|id| {
@@ -105,11 +112,17 @@ impl Viewer {
             varint::len(gap)
         });
         let leaves = gaps.sum::<usize>() + if leaves.is_empty() { 0 } else { 2 };
+        let turns: usize = paces.turns().iter().map(|(_, id)| varint::len(id.get())).sum();
         let state = items.iter().filter(|item| item.class == Class::State);
         let state: usize = state.map(|item| item.size + item.group.map_or(0, |(_, head)| head)).sum();
         let debt = self.bucket.debt(sealed.send, share);
-        let spent = debt.saturating_add(head_len(sealed) + leaves + state);
+        let spent = debt.saturating_add(head_len(sealed) + leaves + turns + state);
         Budget { left: share.saturating_sub(spent), full: debt == 0 }
+    }
+
+    /// The most bytes of an update that has only this entity in it, besides the update's own head.
+    pub(in crate::sync) fn most(&self, slot: u32, world: &World) -> usize {
+        enter_len(world, slot) + 1 + world.fields(slot).div_ceil(8) + CHANGE_SPARE
     }
 
     fn class(&self, slot: u32, world: &World) -> Class {
@@ -151,5 +164,6 @@ impl Viewer {
 
 /// The most bytes of an update's first part besides its content.
 fn head_len(sealed: &Sealed<'_>) -> usize {
-    PART_HEAD + 2 * varint::len(sealed.tick.0) + if sealed.hash { HASH } else { 0 }
+    let periods = if sealed.rates.is_empty() { 0 } else { PERIODS_HEAD * (sealed.rates.len() + 1) };
+    PART_HEAD + 2 * varint::len(sealed.tick.0) + periods + if sealed.hash { HASH } else { 0 }
 }
