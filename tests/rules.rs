@@ -24,6 +24,8 @@ mod limit;
 mod once;
 #[path = "rules/pressure.rs"]
 mod pressure;
+#[path = "rules/rates.rs"]
+mod rates;
 #[path = "rules/report.rs"]
 mod report;
 #[path = "rules/resume.rs"]

@@ -103,7 +103,7 @@ fn leaves_and_state_count_and_never_wait() {
     link.ticks(300);
     assert_eq!(link.held::<Dot>(conn).len(), 300);
     link.edit(|room| {
-        room.state_mut::<Board>().set_text("now".repeat(100));
+        room.state_mut::<Board>().set_text("now".repeat(100)).expect("it is short");
         ids[..250].iter().for_each(|id| assert!(room.delete(*id)));
         ids[250..].iter().for_each(|id| room.get_mut(*id).expect("it lives").set_hp(7));
     });

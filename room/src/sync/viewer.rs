@@ -60,7 +60,9 @@ pub struct Viewer {
     pub window: Window,
     /// Members at each pace but that of every send.
     slow: Vec<SlotSet>,
-    /// Some of those changed since they were due last.
+    /// When it was last sent all that it lacked, due or not.
+    whole: Tick,
+    /// Some of the slow ones wait for their turn.
     lags: bool,
     /// What it may be sent, where the room has a budget.
     bucket: Bucket,
@@ -431,7 +433,9 @@ impl Viewer {
         }
         self.commit_paces(scratch);
         std::mem::swap(&mut self.view, &mut scratch.next);
-        self.behind = None;
+        if self.behind.take().is_some() {
+            self.whole = sealed.tick;
+        }
         self.owed.clear();
         self.claimed = false;
         self.look = false;
@@ -454,7 +458,7 @@ impl Viewer {
             || !merges.is_empty()
             || !paces.turns().is_empty()
             || records.iter().any(|r| r.records() > 0);
-        let lag = self.lag(sealed);
+        let lag = self.lag(sealed, press.world);
         self.lags = lag.is_some();
         if !something && !self.rest_due {
             return;

@@ -157,14 +157,18 @@ impl Viewer {
 
     /// The tick up to which the client has everything that is not noted as held back: at a slower pace something
     /// may wait for its turn.
-    pub(super) fn lag(&self, sealed: &Sealed<'_>) -> Option<Tick> {
+    pub(super) fn lag(&self, sealed: &Sealed<'_>, world: &World) -> Option<Tick> {
         let mut least: Option<Tick> = None;
         for (at, slow) in self.slow.iter().enumerate() {
             let pace = at as Pace + 1;
             for (word, bits) in slow.words() {
                 for bit in Ones(bits & sealed.rates.pending(pace, *word)) {
-                    let due = sealed.rates.last_due(pace, word * 64 + bit, sealed.tick);
-                    least = Some(least.map_or(due, |least| least.min(due)));
+                    let slot = word * 64 + bit;
+                    let due = sealed.rates.last_due(pace, slot, sealed.tick);
+                    let has = due.max(self.whole).max(world.info(slot).created);
+                    if has == due || !world.changed_since(slot, has).is_empty() {
+                        least = Some(least.map_or(has, |least| least.min(has)));
+                    }
                 }
             }
         }
