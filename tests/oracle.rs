@@ -10,6 +10,8 @@ mod link;
 
 #[path = "oracle/drive.rs"]
 mod drive;
+#[path = "oracle/fresh.rs"]
+mod fresh;
 #[path = "oracle/game.rs"]
 mod game;
 #[path = "oracle/interest.rs"]

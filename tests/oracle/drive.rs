@@ -7,8 +7,9 @@ use room::wire::record::StoredRecord;
 use room::{ConnectionId, FieldMask, PlayerId, Visible};
 use room_client::replica::Replica;
 
+use super::fresh::History;
 use super::game::World;
-use super::interest::{Eyes, Memory, View, Viewer};
+use super::interest::{Eyes, Look, Memory, View, Viewer};
 use super::kinds::{Board, Chest, Hand, MARK, Spark, Unit, hand_note};
 use super::link::{Link, Pace};
 use super::model::{Model, Thing, entity};
@@ -16,6 +17,8 @@ use super::script::{Case, Step};
 
 /// Sends after which nothing may be held back any more.
 const DRAINED_AFTER: usize = 300;
+/// The same where a budget makes all wait.
+const PAID_AFTER: usize = 5000;
 
 /// What is known of a client beside what it holds.
 #[derive(Default)]
@@ -32,6 +35,7 @@ struct Run {
     link: Link<World>,
     model: Model,
     watches: BTreeMap<ConnectionId, Watch>,
+    history: History,
     joined: Vec<ConnectionId>,
     /// Whose client opened a connection to resume, also where the room refused it.
     resumed: BTreeMap<ConnectionId, PlayerId>,
@@ -53,8 +57,15 @@ pub(crate) fn run(case: Case) {
     link.keep = true;
     let model = Model::new([0, 1, 2, 3]);
     let steps = case.steps.clone();
-    let mut run =
-        Run { case, link, model, watches: BTreeMap::new(), joined: Vec::new(), resumed: BTreeMap::new() };
+    let mut run = Run {
+        case,
+        link,
+        model,
+        watches: BTreeMap::new(),
+        history: History::default(),
+        joined: Vec::new(),
+        resumed: BTreeMap::new(),
+    };
     for (kind, at, raw) in run.case.crowd.clone() {
         run.step(&Step::Create { kind, explicit: None, at, raw });
     }
@@ -221,6 +232,9 @@ impl Run {
 
     fn check(&mut self) {
         self.model.check(self.link.room.room());
+        if self.case.spec.has_rates() {
+            self.history.push(&self.model);
+        }
         for conn in self.joined.clone() {
             let Some(connection) = self.link.room.room().connection(conn) else { continue };
             let eyes = connection.scratch.clone();
@@ -232,9 +246,40 @@ impl Run {
                 let exact = self.case.spec.view(&self.model, &viewer, &mut watch.memory);
                 View { least: exact.clone(), most: exact }
             };
+            if self.case.spec.has_rates() && !self.watches[&conn].vague {
+                self.check_rates(conn, &eyes);
+            }
             if self.link.room.room().is_drained(conn) {
                 self.compare(conn, viewer.player, &view);
             }
+        }
+    }
+
+    /// Nothing is older than its rate allows, but for what has no room in an update; and the client knows the rate.
+    fn check_rates(&self, conn: ConnectionId, eyes: &Eyes) {
+        let (replica, watch) = (&self.link.client(conn).replica, &self.watches[&conn]);
+        let room = self.link.room.room();
+        let context = format!("client {} at tick {}", conn.0, self.link.tick_number());
+        if replica.tick() != room.tick() && !room.is_drained(conn) {
+            return;
+        }
+        let mut held = BTreeMap::new();
+        collect::<Unit>(replica, &mut held);
+        collect::<Chest>(replica, &mut held);
+        collect::<Spark>(replica, &mut held);
+        for (id, record) in held {
+            let Some(entry) = self.model.things.get(&id) else { continue };
+            let Some(look) = Look::of(id, &entry.thing) else { continue };
+            let period = self.case.spec.period(entry.serial, &look, eyes, &watch.memory);
+            assert_eq!(replica.period(entity(id)), period, "{context}: how often {id} is sent");
+            if record == entry.thing.stored() {
+                continue;
+            }
+            let answer = room.explain(self.link.room.game(), conn, entity(id)).expect("both are there");
+            assert_eq!(answer.period, period);
+            let why = answer.held.expect("what is not up to date is held back");
+            let due = why.until.filter(|_| self.case.spec.budget.is_none());
+            assert!(due.is_none() || self.history.had(entry.serial, &record, period), "{context}: {id} is old");
         }
     }
 
@@ -289,7 +334,8 @@ impl Run {
             if sent && self.joined.iter().all(|conn| room.is_drained(*conn)) {
                 break;
             }
-            assert!(tick < DRAINED_AFTER * self.case.send_every as usize, "somebody is never drained");
+            let most = if self.case.spec.budget.is_some() { PAID_AFTER } else { DRAINED_AFTER };
+            assert!(tick < most * self.case.send_every as usize, "somebody is never drained");
         }
         // One empty update may follow; then an idle room sends nothing.
         (0..self.case.send_every).for_each(|_| self.tick());
