@@ -14,7 +14,7 @@ use room::prelude::*;
 use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Claim, Hello, Resume, Token};
 use room::wire::message::{Ack, Call, ClientMessage, Closing, Outcome, RoomMessage, Welcome};
-use room::wire::update::{Part, UpdateHead};
+use room::wire::update::{PERIODS, Part, UpdateHead};
 use room::wire::{PROTOCOL_VERSION, deflate, payload};
 use room_client::{Applied, Replica};
 
@@ -239,12 +239,21 @@ fn made_of_values() -> BTreeMap<&'static str, Vec<u8>> {
         (name, out)
     }));
     named.extend(leaves_in_other_forms());
+    named.insert("update-periods", periods());
     named
 }
 
 /// A call that came too late.
 const REFUSED: RoomMessage<'_> =
     RoomMessage::Result { call: 3, tick: Tick(10), outcome: Outcome::Refused("late") };
+
+/// In place of `update-empty`, where points had rates.
+fn periods() -> Vec<u8> {
+    let head = Some(UpdateHead { tick: Tick(6), complete: Tick(5), hash: None });
+    let mut out = Vec::new();
+    Part { head, last: true, deflated: None, plain: &[PERIODS, 4, 12, 2, 0] }.encode(&mut out);
+    out
+}
 
 /// The content of `update-leaves` compressed, and in two parts.
 fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
@@ -427,6 +436,28 @@ fn leaves_read_the_same_in_every_form() {
     assert_eq!(replica.left::<Unit>().map(Id::get).collect::<Vec<_>>(), [UNIT]);
     let rest = read(&[&STORY[..], &["update-leaves", "update-empty"]].concat());
     assert_eq!((rest.tick(), rest.complete(), rest.len()), (Tick(6), Tick(6), 3));
+}
+
+#[test]
+fn periods_hold_until_an_entity_leaves_or_the_client_comes_back() {
+    let mut replica = read(&[&STORY[..], &["update-leaves", "update-periods"]].concat());
+    let periods = |replica: &Replica| [12, 14].map(|id| replica.period(EntityId::from_wire(id).unwrap()));
+    assert_eq!((replica.tick(), replica.complete(), periods(&replica)), (Tick(6), Tick(5), [4, 4]));
+    replica.claim();
+    replica.rebase();
+    assert_eq!(periods(&replica), [1, 1]);
+    let part = |plain| {
+        let mut out = Vec::new();
+        let head = Some(UpdateHead { tick: Tick(9), complete: Tick(9), hash: None });
+        Part { head, last: true, deflated: None, plain }.encode(&mut out);
+        out
+    };
+    for wrong in
+        [&[PERIODS, 4, 13, 0][..], &[PERIODS, 0, 12, 0], &[PERIODS, 0x81, 1, 12, 0], &[PERIODS, 4, 12]]
+    {
+        let mut replica = read(&[&STORY[..], &["update-leaves"]].concat());
+        assert!(replica.handle_part(&part(wrong)[1..]).is_err(), "{wrong:02x?}");
+    }
 }
 
 #[test]

@@ -216,7 +216,19 @@ impl Views {
         let always =
             self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
         let Views {
-            settings, parts, limit, rates, share, viewers, records, pieces, compressor, scratch, out, stats, ..
+            settings,
+            parts,
+            limit,
+            rates,
+            share,
+            viewers,
+            records,
+            pieces,
+            compressor,
+            scratch,
+            out,
+            stats,
+            ..
         } = self;
         let sealed = Sealed {
             tick,

@@ -279,7 +279,10 @@ impl Run {
             assert_eq!(answer.period, period);
             let why = answer.held.expect("what is not up to date is held back");
             let due = why.until.filter(|_| self.case.spec.budget.is_none());
-            assert!(due.is_none() || self.history.had(entry.serial, &record, period), "{context}: {id} is old");
+            assert!(
+                due.is_none() || self.history.had(entry.serial, &record, period),
+                "{context}: {id} is old"
+            );
         }
     }
 

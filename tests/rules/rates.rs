@@ -173,7 +173,12 @@ fn what_is_shown_is_never_older_than_its_period() {
     for send_every in [1, 3] {
         let settings = Settings { send_every, ..Settings::default() };
         let mut link = lab::seen_with(settings, || {
-            dots(30.0).dims(Xy).range(300.0).release(320.0).rates([(40.0, 1), (90.0, 3), (150.0, 7), (200.0, 4)])
+            dots(30.0).dims(Xy).range(300.0).release(320.0).rates([
+                (40.0, 1),
+                (90.0, 3),
+                (150.0, 7),
+                (200.0, 4),
+            ])
         });
         let ids: Vec<Id<Dot>> = (0..120).map(|n| link.add(dot(4.0 * f64::from(n)))).collect();
         let conn = link.join();

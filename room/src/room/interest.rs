@@ -6,9 +6,9 @@ mod point;
 use std::any::TypeId;
 use std::fmt;
 
+pub use self::point::{Coordinates, Point};
 use super::{Connection, Game, Room};
 use crate::entity::{Entity, EntityId, PlayerId, Visible};
-pub use self::point::{Coordinates, Point};
 pub use crate::sync::interest::Place;
 use crate::sync::interest::{Reach, Shape};
 pub use crate::sync::keys::{CellKey, Key, Keys};

@@ -145,14 +145,7 @@ impl<G: Game> Runtime<G> {
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);
         let world = World::new(schema, ids);
-        let room = Room::new(
-            interest,
-            world,
-            views,
-            settings.tick_rate,
-            settings.send_every,
-            seed,
-        );
+        let room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         let mut runtime = Runtime {
             game,
             room,

@@ -295,7 +295,7 @@ impl Viewer {
         records.resize_with(press.records.groups(), RecordBuffer::default);
         records.iter_mut().for_each(RecordBuffer::clear);
         let mut stays = |slot: u32| {
-            if let Some(at) = sealed.record(slot, &paces.now, press) {
+            if let Some(at) = self.record(slot, sealed, &paces.now, press) {
                 records[at.group as usize].push(press.records, at);
             }
         };
@@ -342,7 +342,7 @@ impl Viewer {
         places.iter_mut().for_each(Vec::clear);
         bits::compare(&self.view, next.words().iter().copied(), |word, old, new| {
             for bit in Ones(old & new & sealed.touched(word)) {
-                if let Some(at) = sealed.record(word * 64 + bit, &paces.now, press) {
+                if let Some(at) = self.record(word * 64 + bit, sealed, &paces.now, press) {
                     places[at.group as usize].push(at);
                 }
             }
@@ -409,7 +409,7 @@ impl Viewer {
             (Some(since), _) => since,
             (None, Some(behind)) => self.has_up_to(slot, behind, sealed),
             (None, None) => {
-                let at = sealed.record(slot, paces, press)?;
+                let at = self.record(slot, sealed, paces, press)?;
                 let pace = paces.get(slot as usize).copied().unwrap_or_default();
                 return Some((What::Record(at, sealed.before(pace)), at.len as usize));
             }

@@ -84,7 +84,10 @@ impl<G: Game> Visibility<G> {
     /// If it is 0.
     #[must_use]
     pub fn budget(mut self, bytes_per_second: usize) -> Visibility<G> {
-        assert!(bytes_per_second > 0, "a budget of 0 bytes a second would show nothing: leave it out for none");
+        assert!(
+            bytes_per_second > 0,
+            "a budget of 0 bytes a second would show nothing: leave it out for none"
+        );
         self.budget = Some(bytes_per_second);
         self
     }

@@ -63,15 +63,6 @@ impl Paces {
 }
 
 impl Sealed<'_> {
-    /// The record of a slot that is due now at its pace.
-    #[inline]
-    pub(super) fn record(&self, slot: u32, paces: &[Pace], press: &Press<'_>) -> Option<RecordRef> {
-        match paces.get(slot as usize) {
-            None | Some(0) => self.changed.contains(slot).then(|| press.records.at(slot)),
-            Some(pace) => self.rates.record(*pace, slot),
-        }
-    }
-
     /// The tick since which a record of this seal at a pace says what changed.
     pub(super) fn before(&self, pace: Pace) -> Tick {
         if pace == 0 { self.last } else { self.rates.before(pace) }
@@ -85,6 +76,27 @@ impl Sealed<'_> {
 }
 
 impl Viewer {
+    /// The record of a member that is due now at its pace.
+    #[inline]
+    pub(super) fn record(
+        &self,
+        slot: u32,
+        sealed: &Sealed<'_>,
+        paces: &[Pace],
+        press: &Press<'_>,
+    ) -> Option<RecordRef> {
+        match paces.get(slot as usize) {
+            None | Some(0) => sealed.changed.contains(slot).then(|| press.records.at(slot)),
+            Some(pace) => {
+                let record = sealed.rates.record(*pace, slot)?;
+                // It may have been sent all of it out of turn.
+                let has = self.whole > sealed.rates.before(*pace)
+                    && press.world.changed_since(slot, self.whole).is_empty();
+                (!has).then_some(record)
+            }
+        }
+    }
+
     /// How often a member of the last view is sent.
     #[must_use]
     pub fn pace(&self, slot: u32) -> Pace {
