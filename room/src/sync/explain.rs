@@ -52,8 +52,8 @@ impl Views {
             .map(|(i, (part, view))| explain_part(i, part, view, viewer, slot, lens))
             .collect();
         Some(Explanation {
-            sent: looking.knows(slot),
-            member: looking.view.contains(slot),
+            sent: looking.knows(slot, &self.parts),
+            member: looking.is_member(slot, &self.parts),
             rank: self.limit.most.and_then(|most| Some((self.rank(viewer, slot, world, lens)?, most))),
             parts,
             period: self.rates.period(looking.pace(slot)),
@@ -64,7 +64,11 @@ impl Views {
     fn held_back(&self, looking: &Viewer, slot: u32, world: &World) -> Option<HeldBack> {
         if let Some(held) = looking.held(slot) {
             let until = self.share.map(|share| {
-                let wanted = looking.view.iter().map(|slot| looking.most(slot, world)).sum();
+                let wanted = looking
+                    .members(&self.parts, world)
+                    .iter()
+                    .map(|(_, slot)| looking.most(*slot, world))
+                    .sum();
                 let sends = budget::longest_wait(wanted, share.saturating_sub(budget::UPDATE_HEAD));
                 Tick(held.from.0 + sends * u64::from(self.settings.send_every))
             });

@@ -1,16 +1,20 @@
 //! What one connection sees, and what it is owed.
 
+mod cells;
 mod claim;
 mod order;
 mod paces;
 
 use std::collections::BTreeMap;
 
+use cells::CellScratch;
+
 use super::budget::Bucket;
 use super::fit::{Item, What};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::rates::{Pace, Rates};
+use super::seen::Looked;
 use super::update::{Press, UpdateWriter, enter_len};
 use super::window::Window;
 use super::world::World;
@@ -41,8 +45,11 @@ pub struct Viewer {
     pub player: PlayerId,
     /// What it has of each part.
     pub parts: Vec<PartView>,
-    /// Members of the view: what the interest showed at the last update, held back or not.
-    pub view: SlotSet,
+    /// Members of the view: what the interest showed at the last update, held back or not. Empty where the viewer
+    /// sees by cells.
+    view: SlotSet,
+    /// The client has everything of the last update, and its view is what each part has of it, cell by cell.
+    by_cells: bool,
     /// Invariant: sorted by slot, members of `view` only.
     pub held: Vec<Held>,
     /// Where no update was sent at the last seal though one was due: the tick up to which the client has
@@ -95,7 +102,17 @@ pub struct Scratch {
     fitting: order::Fitting,
     paces: paces::Paces,
     ranking: limit::Ranking,
+    /// Whether a limit or the library's bound cut the view.
+    cut: bool,
+    cells: CellScratch,
     pub(crate) writer: UpdateWriter,
+}
+
+impl Scratch {
+    /// What looking took since the last call.
+    pub(super) fn take_looked(&mut self) -> Looked {
+        std::mem::take(&mut self.cells.looked)
+    }
 }
 
 /// The most bytes of a leave: a gap of IDs.
@@ -129,6 +146,9 @@ pub struct Sealed<'a> {
     pub rates: &'a Rates,
     /// The bytes of a send's update, in a room with a budget.
     pub share: Option<usize>,
+    /// Whether views can be compared cell by cell: each entity has one key at the most, and nothing but the size of an
+    /// update narrows a view or holds anything back.
+    pub by_cells: bool,
 }
 
 impl Viewer {
@@ -146,6 +166,12 @@ impl Viewer {
     /// Whether the client has the entity of a slot, as it says or as was sent.
     fn has(&self, slot: u32) -> bool {
         self.view.contains(slot) && self.held(slot).is_none_or(|h| h.since.is_some())
+    }
+
+    /// Whether the entity of a slot is in the view, held back or not.
+    #[must_use]
+    pub fn is_member(&self, slot: u32, parts: &[Part]) -> bool {
+        if self.by_cells { self.sees_by_cells(slot, parts) } else { self.view.contains(slot) }
     }
 
     /// What is held back of a slot.
@@ -167,6 +193,22 @@ impl Viewer {
         self.behind.is_some()
     }
 
+    /// Whether it looks at all of a part at this seal.
+    #[must_use]
+    pub fn looks_at_all(&self, part: usize) -> bool {
+        self.parts[part].moved || !self.by_cells
+    }
+
+    /// A key of a part was touched: something in it changed or, where it `moved`, came, went or moved.
+    pub fn touch(&mut self, part: usize, key: u32, moved: bool) {
+        self.look |= moved;
+        self.stale = true;
+        if !self.looks_at_all(part) {
+            let view = &mut self.parts[part];
+            view.dirty.extend(view.place_of(key));
+        }
+    }
+
     /// Whether this seal has nothing for the connection.
     fn is_idle(&self) -> bool {
         let still = !self.look && !self.stale && !self.rest_due && !self.lags;
@@ -175,6 +217,9 @@ impl Viewer {
 
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
+        if !sealed.by_cells {
+            self.leave_cells(sealed.parts);
+        }
         if self.is_idle() {
             return;
         }
@@ -184,41 +229,73 @@ impl Viewer {
         let least = if merged { (window / 2).max(1) } else { 1 };
         let free = window.saturating_sub(self.window.bytes());
         if self.hidden || (!self.window.is_empty() && free < least) {
-            self.withhold(sealed.last, press.world);
+            self.withhold(sealed, press.world);
             return;
+        }
+        let (plain, wire) = self.look_and_compare(index, sealed, scratch, press);
+        let merged = merged || !self.held.is_empty();
+        let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
+        if !self.window.is_empty() && over.unwrap_or(wire) > free {
+            self.withhold(sealed, press.world);
+            return;
+        }
+        let free = free.min(self.window.update(sealed.window));
+        let extra = scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD;
+        if merged || plain > sealed.cap || wire > free || over.is_some() {
+            if self.by_cells {
+                self.leave_cells(sealed.parts);
+                scratch.next.clear();
+                self.look_at_all(sealed.parts, scratch);
+                let fresh = Viewer::fresh_slots(sealed.parts, &scratch.cells.fresh);
+                fresh.for_each(|slot| scratch.next.insert(slot));
+            }
+            self.choose(index, sealed, free, scratch, press);
+        } else if plain + extra > limits::PART {
+            if self.by_cells {
+                self.find_places_by_cells(sealed.parts, scratch, press);
+            } else {
+                self.find_places(sealed, scratch, press);
+            }
+        }
+        self.commit(sealed, scratch);
+        self.write(index, sealed, scratch, press, merged);
+    }
+
+    /// Finds what the client lacks; returns the plain bytes of it and an estimate of the bytes on the wire.
+    fn look_and_compare(
+        &mut self,
+        index: u32,
+        sealed: &Sealed<'_>,
+        scratch: &mut Scratch,
+        press: &mut Press<'_>,
+    ) -> (usize, usize) {
+        scratch.cut = false;
+        if self.by_cells {
+            if self.look_at_cells(sealed.parts, scratch) {
+                return self.compare_cells(sealed, scratch, press);
+            }
+            self.leave_cells(sealed.parts);
         }
         if self.behind.is_some() {
             // Changes have passed that nobody took note of.
             self.priorities.clear();
         }
+        // A view by slots in a room where all could be by cells is on its way there.
+        self.look |= sealed.by_cells;
         if self.look {
             self.find_members(index, sealed, scratch, press.world);
         } else {
             scratch.next.assign(&self.view);
         }
         self.find_paces(sealed, scratch, press.world);
-        let merged = merged || !self.held.is_empty();
-        let (plain, wire) = self.compare(sealed, scratch, press);
-        let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
-        if !self.window.is_empty() && over.unwrap_or(wire) > free {
-            self.withhold(sealed.last, press.world);
-            return;
-        }
-        let free = free.min(self.window.update(sealed.window));
-        if merged || plain > sealed.cap || wire > free || over.is_some() {
-            self.choose(index, sealed, free, scratch, press);
-        } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
-        {
-            self.find_places(sealed, scratch, press);
-        }
-        self.commit(sealed, scratch);
-        self.write(index, sealed, scratch, press, merged);
+        self.compare(sealed, scratch, press)
     }
 
     /// No update now. What was deleted leaves the view all the same, for its slot will be used again; the
     /// client is owed the leave.
-    fn withhold(&mut self, last: Tick, world: &World) {
-        self.behind.get_or_insert(last);
+    fn withhold(&mut self, sealed: &Sealed<'_>, world: &World) {
+        self.leave_cells(sealed.parts);
+        self.behind.get_or_insert(sealed.last);
         for slot in world.dead() {
             if self.view.remove(*slot) {
                 let held = self.held.binary_search_by_key(slot, |h| h.slot).map(|i| self.held.remove(i));
@@ -241,7 +318,11 @@ impl Viewer {
 
     /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
     fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        let Scratch { candidates, shown, part: one, always, remembered, ranking, paces, .. } = scratch;
+        if sealed.by_cells {
+            self.look_at_all(sealed.parts, scratch);
+        }
+        let Scratch { candidates, shown, part: one, always, remembered, ranking, cells, cut, paces, .. } =
+            scratch;
         paces.begin(sealed, world);
         for bits in [&mut *shown, &mut *one, &mut *always] {
             bits.clear();
@@ -251,7 +332,9 @@ impl Viewer {
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
         for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
             let start = candidates.len();
-            part.show(view, candidates);
+            if !sealed.by_cells || i == 0 {
+                part.show(view, candidates);
+            }
             if i == 0 {
                 // The room's state and the player's own.
                 candidates.iter().for_each(|slot| {
@@ -271,6 +354,9 @@ impl Viewer {
                 candidates[start..].iter().for_each(|slot| paces.show(*slot, || part.pace(view, *slot)));
             }
         }
+        if sealed.by_cells {
+            candidates.extend(Viewer::fresh_slots(sealed.parts, &cells.fresh));
+        }
         // Once each, in order of the parts' cells: what stands near each other has its records near each other.
         let mut end = 0;
         for at in 0..candidates.len() {
@@ -279,7 +365,8 @@ impl Viewer {
             end += usize::from(shown.insert(slot));
         }
         candidates.truncate(end);
-        if limit::cut(index, self, sealed, world, (shown, end), always, ranking) {
+        *cut = limit::cut(index, self, sealed, world, (shown, end), always, ranking);
+        if *cut {
             candidates.retain(|slot| shown.contains(*slot));
         }
     }
@@ -296,7 +383,7 @@ impl Viewer {
         records.iter_mut().for_each(RecordBuffer::clear);
         let mut stays = |slot: u32| {
             if let Some(at) = self.record(slot, sealed, &paces.now, press) {
-                records[at.group as usize].push(press.records, at);
+                records[at.group as usize].push(press.records.all_bytes(), at);
             }
         };
         if self.look {
@@ -323,16 +410,9 @@ impl Viewer {
                 Ones(bits & sealed.touched(*word)).for_each(|bit| stays(word * 64 + bit));
             }
         }
-        let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
-        let mut wire = plain;
-        for slot in enters.iter() {
-            let len = enter_len(press.world, *slot);
-            plain += len;
-            // What is not compressed yet counts whole.
-            let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
-            wire += piece.map_or(len, |piece| piece.min(len));
-        }
-        (plain, wire)
+        let changes = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
+        let (plain, wire) = enters_len(enters, press);
+        (plain + changes, wire + changes)
     }
 
     /// The places of the records that [`compare`](Self::compare) copied.
@@ -381,7 +461,7 @@ impl Viewer {
                 What::Enter => scratch.enters.push(item.slot),
                 What::Record(at, _) => {
                     scratch.places[at.group as usize].push(at);
-                    scratch.records[at.group as usize].push(press.records, at);
+                    scratch.records[at.group as usize].push(press.records.all_bytes(), at);
                 }
                 What::Merge(..) => {}
             }
@@ -424,6 +504,14 @@ impl Viewer {
     }
 
     fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+        if self.by_cells || (sealed.by_cells && self.held.is_empty() && !scratch.cut) {
+            self.commit_cells(scratch);
+            self.commit_flags(sealed.tick);
+            return;
+        }
+        for view in &mut self.parts {
+            view.settle();
+        }
         if self.look {
             for (i, part) in sealed.parts.iter().enumerate() {
                 if part.remembers() {
@@ -433,8 +521,12 @@ impl Viewer {
         }
         self.commit_paces(scratch);
         std::mem::swap(&mut self.view, &mut scratch.next);
+        self.commit_flags(sealed.tick);
+    }
+
+    fn commit_flags(&mut self, now: Tick) {
         if self.behind.take().is_some() {
-            self.whole = sealed.tick;
+            self.whole = now;
         }
         self.owed.clear();
         self.claimed = false;
@@ -465,7 +557,8 @@ impl Viewer {
         }
         self.rest_due = something;
         let complete = self.held.iter().filter_map(|h| h.since).chain(lag).min().unwrap_or(sealed.tick);
-        let hash = (sealed.hash && self.held.is_empty() && !self.lags).then(|| self.hash(press.world));
+        let whole = sealed.hash && self.held.is_empty() && !self.lags;
+        let hash = whole.then(|| self.hash(sealed.parts, press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
         writer.leaves(leaves, press);
         writer.enters(enters, press);
@@ -488,4 +581,15 @@ impl Viewer {
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
     }
+}
+
+/// The plain bytes of what enters, and an estimate of the bytes on the wire.
+fn enters_len(enters: &[u32], press: &Press<'_>) -> (usize, usize) {
+    let lengths = enters.iter().map(|slot| {
+        let len = enter_len(press.world, *slot);
+        // What is not compressed yet counts whole.
+        let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
+        (len, piece.map_or(len, |piece| piece.min(len)))
+    });
+    lengths.fold((0, 0), |(plain, wire), (len, on_wire)| (plain + len, wire + on_wire))
 }

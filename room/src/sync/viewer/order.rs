@@ -7,6 +7,7 @@ use crate::entity::{EntityId, FieldMask};
 use crate::field::write::CHANGE_SPARE;
 use crate::limits;
 use crate::sync::fit::{Budget, Class, Item, Room, What, take_fitting};
+use crate::sync::interest::Part;
 use crate::sync::update::{Press, enter_len};
 use crate::sync::world::World;
 use crate::wire::record::SentBytes;
@@ -83,8 +84,8 @@ impl Viewer {
         scratch: &mut Scratch,
         press: &mut Press<'_>,
     ) -> usize {
-        let Press { world, pieces, compressor, level, .. } = press;
-        let (world, level, tight) = (*world, *level, sealed.share.is_some());
+        let Press { world, pieces, maker, .. } = press;
+        let (world, tight) = (*world, sealed.share.is_some());
         let leaves = scratch.leaves.len() * (varint::MAX_LEN + 1);
         let room = Room {
             plain: sealed.cap.saturating_sub(leaves),
@@ -95,7 +96,7 @@ impl Viewer {
         take_fitting(items, room, sealed.tick, &mut scratch.fitting.heads, |item| match item.what {
             // Alone, one that is not large enough for a compressed section travels plain.
             What::Enter if item.size >= if tight { limits::COMPRESS_FROM } else { limits::PIECE } => {
-                pieces.ready(world, item.slot, level, compressor).min(item.size)
+                pieces.ready(world, item.slot, maker).len().min(item.size)
             }
             _ => item.size,
         })
@@ -148,8 +149,8 @@ impl Viewer {
     }
 
     /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    pub(super) fn hash(&self, world: &World) -> u64 {
-        let mut members: Vec<(EntityId, u32)> = self.view.iter().map(|s| (world.info(s).id, s)).collect();
+    pub(super) fn hash(&self, parts: &[Part], world: &World) -> u64 {
+        let mut members = self.members(parts, world);
         members.sort_unstable();
         let mut hash = crate::wire::ViewHash::new();
         let mut record = SentBytes::default();
