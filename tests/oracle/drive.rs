@@ -148,6 +148,17 @@ impl Run {
                     *around = [0, 1, 2].map(|axis| around[axis] + by[axis]);
                 }
             }),
+            Step::Rush { client, by, seed } => {
+                for n in 0..12_u64 {
+                    let raw = u64::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n << 32 | n);
+                    if let Some(id) = self.model.pick((raw >> 13) as u16) {
+                        self.model.write(self.link.room.parts_mut().1, id, (raw >> 40) as u8, raw, false);
+                    }
+                }
+                self.tick();
+                self.step_of_client(&Step::Stroll { client, by });
+                self.tick();
+            }
             Step::Words { client, ref words } => self.eyes(client, |eyes| eyes.words.clone_from(words)),
             Step::Mask { client, mask } => self.eyes(client, |eyes| eyes.mask = mask),
             Step::Pace { client, pace } => {

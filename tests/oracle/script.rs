@@ -84,6 +84,12 @@ pub(crate) enum Step {
         eye: bool,
         around: Option<[f64; 3]>,
     },
+    /// Many are written in one tick, and a client walks in the next: whatever waits for its turn changes its rate.
+    Rush {
+        client: u8,
+        by: [f64; 3],
+        seed: u32,
+    },
     /// A few steps from where it stands.
     Stroll {
         client: u8,
@@ -211,6 +217,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_u8..4, 0_u64..6).prop_map(|(team, alias)| Step::Alias { team, alias }),
         3 => (who(), any::<bool>(), place()).prop_map(|(client, eye, around)| Step::Walk { client, eye, around }),
         4 => (who(), [-2.0..2.0, -0.5..0.5, -2.0..2.0]).prop_map(|(client, by)| Step::Stroll { client, by }),
+        3 => (who(), [-9.0..9.0, -0.5..0.5, -9.0..9.0], any::<u32>())
+            .prop_map(|(client, by, seed)| Step::Rush { client, by, seed }),
         2 => (who(), vec(word(), 0..6)).prop_map(|(client, words)| Step::Words { client, words }),
         1 => (who(), any::<u16>()).prop_map(|(client, mask)| Step::Mask { client, mask }),
         3 => (who(), pace()).prop_map(|(client, pace)| Step::Pace { client, pace }),
