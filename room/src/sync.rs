@@ -19,6 +19,7 @@ use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::SlotSet;
 use crate::store::records::Records;
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::deflate::Compressor;
 use crate::wire::message::{Ack, Claim};
@@ -44,6 +45,8 @@ pub struct SyncSettings {
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
     pub view_hash: bool,
+    /// How many entities each client keeps after they left its view.
+    pub retain: usize,
 }
 
 impl Default for SyncSettings {
@@ -54,6 +57,7 @@ impl Default for SyncSettings {
             tick_rate: limits::TICK_RATE,
             piece_level: 6,
             view_hash: false,
+            retain: 0,
         }
     }
 }
@@ -119,6 +123,7 @@ impl Views {
             None => Viewer::new(player, parts),
         };
         viewer.window = Window::with_pace(pace);
+        viewer.retained = Retained::new(self.settings.retain);
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);

@@ -132,6 +132,7 @@ impl<G: Game> Runtime<G> {
             tick_rate: settings.tick_rate,
             piece_level: settings.piece_level,
             view_hash: settings.view_hash,
+            retain: interest.retain,
         };
         let parts = interest.parts.iter().map(|part| (part.shape(), part.sees.is_some())).collect();
         let limit = match &interest.limit {

@@ -23,6 +23,8 @@ pub(super) enum What {
     Enter,
     Record,
     Merge(FieldMask, Tick),
+    /// As a merge, of what the client retains.
+    Return(FieldMask, Tick),
 }
 
 /// What an update has room for, in bytes before compression and on the wire.

@@ -1,8 +1,12 @@
 //! What one connection sees, and what it is owed.
 
 mod claim;
+mod hash;
+mod retain;
 
 use std::collections::BTreeMap;
+
+use retain::Retaining;
 
 use super::fit::{Item, Room, What, take_fitting};
 use super::interest::{Lens, Part, PartView};
@@ -14,9 +18,10 @@ use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
-use crate::wire::update::UpdateHead;
+use crate::wire::update::{self, UpdateHead};
 
 /// Something of an entity in view that did not fit yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +54,8 @@ pub struct Viewer {
     pub look: bool,
     /// Something in its keys changed.
     pub stale: bool,
+    /// What left its view and the client retains: the tick up to which it has each whole.
+    pub retained: Retained<Tick>,
     /// An empty update is due, so that the client knows the silence for rest.
     rest_due: bool,
     /// What is on the wire.
@@ -74,6 +81,7 @@ pub struct Scratch {
     next: SlotSet,
     leaves: Vec<EntityId>,
     enters: Vec<u32>,
+    retaining: Retaining,
     /// Changed records by group, as bytes.
     records: Vec<RecordBuffer>,
     /// The same by place, where the bytes of a group do not fit one part or not all of them go.
@@ -176,7 +184,7 @@ impl Viewer {
         } else {
             scratch.next.assign(&self.view);
         }
-        let (plain, wire) = self.compare(scratch, press, self.look);
+        let (plain, wire) = self.compare(sealed.last, scratch, press);
         if !self.window.is_empty() && wire > free {
             self.withhold(sealed.last, press.world);
             return;
@@ -188,7 +196,7 @@ impl Viewer {
         {
             self.find_places(&scratch.next, &mut scratch.places, press);
         }
-        self.commit(sealed, scratch);
+        self.commit(sealed, scratch, press.world);
         self.write(index, sealed, scratch, press, merged);
     }
 
@@ -257,8 +265,8 @@ impl Viewer {
     /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
     /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
     /// bytes of all of it and an estimate of the bytes on the wire.
-    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>, looked: bool) -> (usize, usize) {
-        let Scratch { candidates, shown, part: was, next, leaves, enters, records, .. } = scratch;
+    fn compare(&self, last: Tick, scratch: &mut Scratch, press: &Press<'_>) -> (usize, usize) {
+        let Scratch { candidates, shown, part: was, next, leaves, enters, records, retaining, .. } = scratch;
         leaves.clear();
         leaves.extend_from_slice(&self.owed);
         enters.clear();
@@ -269,7 +277,7 @@ impl Viewer {
             let at = press.records.at(slot);
             records[at.group as usize].push(press.records, at);
         };
-        if looked {
+        if self.look {
             // One by one, and not word by word: of few members among many slots, most words hold none or one,
             // and which is a coin's throw.
             was.clear();
@@ -293,7 +301,8 @@ impl Viewer {
                 Ones(bits & changed.word(*word)).for_each(|bit| stays(word * 64 + bit));
             }
         }
-        let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
+        let again = self.find_retained(last, leaves, enters, retaining, press.world);
+        let mut plain = leaves.len() * 3 + again + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
         let mut wire = plain;
         for slot in enters.iter() {
             let len = enter_len(press.world, *slot);
@@ -357,7 +366,7 @@ impl Viewer {
         self.held.clear();
         for item in &items[fit..] {
             let since = match item.what {
-                What::Enter => None,
+                What::Enter | What::Return(..) => None,
                 What::Record => Some(sealed.last),
                 What::Merge(_, since) => Some(since),
             };
@@ -366,6 +375,7 @@ impl Viewer {
         self.held.sort_unstable_by_key(|h| h.slot);
         items.truncate(fit);
         scratch.enters.clear();
+        scratch.retaining.returns.clear();
         scratch.records.iter_mut().for_each(RecordBuffer::clear);
         scratch.places.resize_with(press.records.groups(), Vec::new);
         scratch.places.iter_mut().for_each(Vec::clear);
@@ -378,6 +388,7 @@ impl Viewer {
                     scratch.records[at.group as usize].push(press.records, at);
                 }
                 What::Merge(..) => {}
+                What::Return(mask, since) => scratch.retaining.add(item.slot, mask, since, world),
             }
         }
         items.retain(|item| matches!(item.what, What::Merge(..)));
@@ -405,7 +416,7 @@ impl Viewer {
     ) -> Option<(What, usize)> {
         let held = self.held(slot);
         if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
-            return Some((What::Enter, enter_len(press.world, slot)));
+            return Some(self.enter(slot, press.world, measured));
         }
         let since = held.and_then(|h| h.since).or(self.behind).unwrap_or(sealed.last);
         if since == sealed.last && held.is_none() && self.behind.is_none() {
@@ -421,7 +432,8 @@ impl Viewer {
         Some((What::Merge(mask, since), measured.len() + MERGE_HEAD))
     }
 
-    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
+        self.remember(scratch, world);
         if self.look {
             for (i, part) in sealed.parts.iter().enumerate() {
                 if part.remembers() {
@@ -445,10 +457,11 @@ impl Viewer {
         press: &mut Press<'_>,
         merged: bool,
     ) {
-        let Scratch { leaves, enters, records, places, items, writer, .. } = scratch;
+        let Scratch { leaves, enters, retaining, records, places, items, writer, .. } = scratch;
         let merges = if merged { items.as_slice() } else { &[] };
         let something = !leaves.is_empty()
             || !enters.is_empty()
+            || !retaining.returns.is_empty()
             || !merges.is_empty()
             || records.iter().any(|r| r.records() > 0);
         if !something && !self.rest_due {
@@ -458,8 +471,12 @@ impl Viewer {
         let complete = self.held.iter().filter_map(|h| h.since).min().unwrap_or(sealed.tick);
         let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
-        writer.leaves(leaves, press);
+        let left = retaining.left(leaves.len());
+        let (left, gone) = leaves.split_at_mut(left);
+        writer.leaves(update::LEAVES, left, press);
+        writer.leaves(update::GONE, gone, press);
         writer.enters(enters, press);
+        writer.returns(&retaining.returns, press);
         for item in merges {
             if let What::Merge(mask, since) = item.what {
                 writer.merge(item.slot, mask, since, press);
@@ -474,19 +491,5 @@ impl Viewer {
         self.window.push(sealed.tick, parts);
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
-    }
-
-    /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    fn hash(&self, world: &World) -> u64 {
-        let mut members: Vec<(EntityId, u32)> = self.view.iter().map(|s| (world.info(s).id, s)).collect();
-        members.sort_unstable();
-        let mut hash = crate::wire::ViewHash::new();
-        let mut record = SentBytes::default();
-        for (id, slot) in members {
-            record.reset();
-            world.put_whole(slot, &mut record);
-            hash.add(id, record.as_slice());
-        }
-        hash.finish()
     }
 }
