@@ -321,7 +321,7 @@ fn a_rooms_messages_read_as_the_chapter_says() {
     let vectors = chapter::vectors();
     let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
     let welcome = Welcome {
-        protocol: 2,
+        protocol: 3,
         build: Some("1.1"),
         session: SessionId(1),
         epoch: 1,
@@ -334,6 +334,7 @@ fn a_rooms_messages_read_as_the_chapter_says() {
         send_every: 1,
         payload_max: 24_576,
         events_max: 4096,
+        retain: 0,
         resumed: false,
         received: 0,
         sent: 0,

@@ -14,6 +14,8 @@ pub(crate) struct Spec {
     /// None: no interest at all, everyone sees everything.
     pub(crate) parts: Option<Vec<PartSpec>>,
     pub(crate) limit: Option<(usize, Rank)>,
+    /// How many entities clients keep after they left.
+    pub(crate) retain: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -192,6 +194,7 @@ impl Spec {
             None => Visibility::everything(),
             Some(parts) => combine(parts.iter().map(PartSpec::build).collect::<Vec<Part<World>>>()),
         };
+        let visibility = visibility.retain(self.retain);
         let Some((most, rank)) = self.limit else { return visibility };
         let visibility =
             visibility.limit(most, move |_, conn, entity| Look::entity(entity).priority(rank, &conn.scratch));

@@ -260,7 +260,8 @@ fn spec() -> impl Strategy<Value = Spec> {
     let rank = prop::sample::select(vec![Rank::Field, Rank::FieldOnChange, Rank::Near, Rank::Flat]);
     let limit = (prop::sample::select(vec![1_usize, 3, 5, 10, 11, 25]), rank);
     let limit = prop_oneof![3 => Just(None), 2 => limit.prop_map(Some)];
-    (parts, limit).prop_map(|(parts, limit)| Spec { parts, limit })
+    let retain = prop::sample::select(vec![0_usize, 0, 1, 3, 8, 1000]);
+    (parts, limit, retain).prop_map(|(parts, limit, retain)| Spec { parts, limit, retain })
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
