@@ -6,6 +6,8 @@ mod link;
 
 #[path = "rules/attacks.rs"]
 mod attacks;
+#[path = "rules/border.rs"]
+mod border;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/holds.rs"]
@@ -26,6 +28,8 @@ mod pressure;
 mod report;
 #[path = "rules/resume.rs"]
 mod resume;
+#[path = "rules/retain.rs"]
+mod retain;
 #[path = "rules/sessions.rs"]
 mod sessions;
 #[path = "rules/slow.rs"]
