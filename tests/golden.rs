@@ -5,6 +5,8 @@
 mod chapter;
 #[path = "golden/game.rs"]
 mod game;
+#[path = "golden/retained.rs"]
+mod retained;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -191,29 +193,6 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
     named
 }
 
-/// A room in which clients keep what left.
-fn sent_where_entities_are_retained() -> BTreeMap<&'static str, Vec<u8>> {
-    let mut session = Session::new(Golden { retain: 8, ..Golden::default() }, false);
-    let mut first = session.play(|_| ());
-    session.runtime.parts_mut().0.away = true;
-    let mut away = session.play(|room| {
-        let gone = room.id::<Point>(EntityId::from_wire(12).unwrap()).unwrap();
-        assert!(room.delete(gone));
-    });
-    session.runtime.parts_mut().0.away = false;
-    let mut back = session.play(|room| {
-        let moved = room.id::<Point>(EntityId::from_wire(10).unwrap()).unwrap();
-        room.get_mut(moved).unwrap().set_y(1.0);
-    });
-    assert_eq!((first.len(), away.len(), back.len()), (2, 1, 1));
-    let last = |sent: &mut Vec<Vec<u8>>| sent.pop().unwrap();
-    BTreeMap::from([
-        ("update-near", last(&mut first)),
-        ("update-away", last(&mut away)),
-        ("update-returns", last(&mut back)),
-    ])
-}
-
 /// The client drops, the world changes, and it comes back.
 fn comes_back(session: &mut Session) -> Vec<Vec<u8>> {
     session.runtime.handle_close(CONNS[0], session.now, Closed::Broken);
@@ -296,7 +275,7 @@ fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
 fn the_library_writes_the_chapters_bytes() {
     let mut written = sent_by_a_room();
     written.append(&mut made_of_values());
-    written.append(&mut sent_where_entities_are_retained());
+    written.append(&mut retained::sent_by_a_room());
     let vectors = chapter::vectors();
     let wrong: Vec<_> = written
         .iter()
@@ -467,38 +446,6 @@ fn a_client_that_comes_back_keeps_what_it_claims() {
     assert_eq!(replica.left::<Point>().map(Id::get).collect::<Vec<_>>(), [12]);
     let points: Vec<_> = replica.all::<Point>().map(|(id, _)| id.get()).collect();
     assert_eq!((points, replica.entered::<Point>().count()), (vec![14], 0));
-}
-
-#[test]
-fn what_is_retained_returns_with_what_changed() {
-    let mut replica = Replica::new(&Golden::schema());
-    replica.retain(8);
-    apply(&mut replica, "update-near");
-    replica.forget_report();
-    apply(&mut replica, "update-away");
-    assert_eq!(replica.retained_ids().map(EntityId::get).collect::<Vec<_>>(), [10, 14]);
-    assert_eq!(replica.left::<Point>().map(Id::get).collect::<Vec<_>>(), [10, 12, 14]);
-    assert_eq!((replica.len(), replica.retained::<Point>().count()), (1, 2));
-    apply(&mut replica, "update-returns");
-    let points: Vec<_> = replica.all::<Point>().map(|(id, point)| (id.get(), point.x, point.y)).collect();
-    assert_eq!(points, [(10, -1000.0, 1.0), (14, 0.0, 0.0)]);
-    assert_eq!((replica.retained_ids().count(), replica.entered::<Point>().count()), (0, 2));
-}
-
-#[test]
-fn what_is_not_retained_cannot_return() {
-    let vectors = chapter::vectors();
-    let returns = &vectors["update-returns"][1..];
-    // Nothing is retained at all; it never left; or it left too long ago.
-    for (retain, before) in [(0, "update-away"), (8, "update-near"), (1, "update-away")] {
-        let mut replica = Replica::new(&Golden::schema());
-        replica.retain(retain);
-        apply(&mut replica, "update-near");
-        if before == "update-away" {
-            apply(&mut replica, before);
-        }
-        assert_eq!(replica.handle_part(returns), Err(room::wire::DecodeError::Unknown), "{retain} {before}");
-    }
 }
 
 #[test]
