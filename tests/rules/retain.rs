@@ -232,30 +232,57 @@ fn large_ones_that_changed_much_enter_whole_and_small_changes_are_ranges() {
     assert_eq!(kept(&link, conn), NOTHING);
 }
 
-/// A room whose updates are small, and a client that went away from a crate that then changed in much of its
-/// text, but too little to enter whole; and crates that nobody knows where it comes back to.
+/// Writes a long label on each: too little to enter whole for it, and together too much for one small update.
+fn label(link: &mut Link<Lab>, crates: &[Id<Crate>]) {
+    link.edit(|room| {
+        for id in crates {
+            room.get_mut(*id).expect("it lives").set_label("x".repeat(16_000)).expect("it fits");
+        }
+    });
+}
+
+fn labelled(link: &Link<Lab>, conn: ConnectionId, crates: &[Id<Crate>]) -> bool {
+    crates.iter().all(|id| link.replica(conn).get(*id).is_some_and(|it| it.label.len() == 16_000))
+}
+
+/// A room of small updates, and a client that sees four large crates.
 fn crowded(retain: usize) -> (Link<Lab>, ConnectionId, Vec<Id<Crate>>) {
     let settings = Settings { update_cap: limits::PART, ..Settings::default() };
     let mut link = near_with(settings, retain);
     let conn = link.join();
-    let known: Vec<Id<Crate>> = (0..4)
+    let crates = (0..4)
         .map(|seed| link.add(Crate { data: Bytes::from(noise(40_000, seed)), ..Crate::default() }))
         .collect();
     link.ticks(10);
     assert!(link.room.room().is_drained(conn));
+    (link, conn, crates)
+}
+
+/// The same, where the client went away and the crates changed then.
+fn changed_unseen(retain: usize) -> (Link<Lab>, ConnectionId, Vec<Id<Crate>>) {
+    let (mut link, conn, crates) = crowded(retain);
     go(&mut link, conn, AWAY);
-    link.edit(|room| {
-        for id in &known {
-            room.get_mut(*id).expect("it lives").set_label("x".repeat(16_000)).expect("it fits");
-        }
-    });
+    label(&mut link, &crates);
     link.tick();
-    (link, conn, known)
+    (link, conn, crates)
+}
+
+#[test]
+fn a_change_that_was_held_back_when_it_left_comes_with_the_return() {
+    let (mut link, conn, crates) = crowded(9);
+    label(&mut link, &crates);
+    link.tick();
+    assert!(!labelled(&link, conn, &crates), "some of it is held back");
+    go(&mut link, conn, AWAY);
+    assert_eq!(kept(&link, conn).len(), 4);
+    link.stand(conn, HERE);
+    link.ticks(5);
+    assert!(link.room.room().is_drained(conn) && labelled(&link, conn, &crates));
 }
 
 #[test]
 fn a_return_that_is_held_back_stays_kept_until_it_is_sent() {
-    let (mut link, conn, known) = crowded(9);
+    let (mut link, conn, known) = changed_unseen(9);
     let before = enters(&link);
     link.stand(conn, HERE);
     let mut left = Vec::new();
@@ -267,12 +294,12 @@ fn a_return_that_is_held_back_stays_kept_until_it_is_sent() {
     }
     assert!(left.len() > 1, "not all came at once: {left:?}");
     assert_eq!(enters(&link), (before.0 + 4, before.1 + 4));
-    assert!(known.iter().all(|id| link.replica(conn).get(*id).is_some_and(|it| it.label.len() == 16_000)));
+    assert!(labelled(&link, conn, &known));
 }
 
 #[test]
 fn a_held_back_return_that_is_forgotten_meanwhile_enters_whole() {
-    let (mut link, conn, known) = crowded(4);
+    let (mut link, conn, known) = changed_unseen(4);
     // What leaves at the moment of the return pushes what is held back out of the list.
     let there: Vec<Id<Dot>> =
         (0..5).map(|n| link.add(Dot { y: 1000.0, z: 1000.0, ..dot(1000.0 + f64::from(n)) })).collect();
@@ -288,7 +315,7 @@ fn a_held_back_return_that_is_forgotten_meanwhile_enters_whole() {
     let (all, returns) = (enters(&link).0 - before.0, enters(&link).1 - before.1);
     assert_eq!(all, 4);
     assert_eq!(returns, first as u64, "the others were forgotten");
-    assert!(known.iter().all(|id| link.replica(conn).get(*id).is_some_and(|it| it.label.len() == 16_000)));
+    assert!(labelled(&link, conn, &known));
     kept(&link, conn);
 }
 
