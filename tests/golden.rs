@@ -5,6 +5,8 @@
 mod chapter;
 #[path = "golden/game.rs"]
 mod game;
+#[path = "golden/retained.rs"]
+mod retained;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -76,9 +78,9 @@ struct Session {
 }
 
 impl Session {
-    fn new(empty: bool, view_hash: bool) -> Session {
+    fn new(game: Golden, view_hash: bool) -> Session {
         let settings = Settings { view_hash, build: "1.1".into(), ..Settings::default() };
-        let runtime = Runtime::new(Golden { empty }, settings, [7; 32]).unwrap();
+        let runtime = Runtime::new(game, settings, [7; 32]).unwrap();
         let mut session = Session { runtime, now: Duration::ZERO };
         session.open(0, hello());
         session
@@ -122,7 +124,7 @@ fn units(room: &mut Room<Golden>) -> <Unit as Entity>::Writer<'_> {
 
 /// Every message of the chapter that a room sends, by its name.
 fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
-    let mut session = Session::new(false, false);
+    let mut session = Session::new(Golden::default(), false);
     let mut named = BTreeMap::new();
     let mut keep = |names: &[&'static str], sent: Vec<Vec<u8>>| {
         assert_eq!(names.len(), sent.len(), "{names:?}");
@@ -186,7 +188,7 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
     keep(&["welcome-resumed", "update-resumed"], sent);
     // It took the result, so what follows it comes again.
     assert_eq!(again, ["room-event", "room-ack"].map(|name| named[name].clone()));
-    let hashed = Session::new(true, true).play(|_| ()).pop().unwrap();
+    let hashed = Session::new(Golden { empty: true, ..Golden::default() }, true).play(|_| ()).pop().unwrap();
     named.insert("update-hashed", hashed);
     named
 }
@@ -282,6 +284,7 @@ fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
 fn the_library_writes_the_chapters_bytes() {
     let mut written = sent_by_a_room();
     written.append(&mut made_of_values());
+    written.append(&mut retained::sent_by_a_room());
     let vectors = chapter::vectors();
     let wrong: Vec<_> = written
         .iter()
@@ -330,7 +333,7 @@ fn a_rooms_messages_read_as_the_chapter_says() {
     let vectors = chapter::vectors();
     let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
     let welcome = Welcome {
-        protocol: 2,
+        protocol: 3,
         build: Some("1.1"),
         session: SessionId(1),
         epoch: 1,
@@ -343,6 +346,7 @@ fn a_rooms_messages_read_as_the_chapter_says() {
         send_every: 1,
         payload_max: 24_576,
         events_max: 4096,
+        retain: 0,
         resumed: false,
         received: 0,
         sent: 0,

@@ -20,6 +20,8 @@ mod interest;
 mod kinds;
 #[path = "oracle/model.rs"]
 mod model;
+#[path = "oracle/retained.rs"]
+mod retained;
 #[path = "oracle/script.rs"]
 mod script;
 

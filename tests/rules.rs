@@ -6,6 +6,8 @@ mod link;
 
 #[path = "rules/attacks.rs"]
 mod attacks;
+#[path = "rules/border.rs"]
+mod border;
 #[path = "rules/budget.rs"]
 mod budget;
 #[path = "rules/events.rs"]
@@ -30,6 +32,8 @@ mod rates;
 mod report;
 #[path = "rules/resume.rs"]
 mod resume;
+#[path = "rules/retain.rs"]
+mod retain;
 #[path = "rules/sessions.rs"]
 mod sessions;
 #[path = "rules/slow.rs"]

@@ -27,6 +27,7 @@ use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::message::{Ack, Claim};
 use interest::{Lens, Part, RekeyScratch, Shape, SubscribeScratch};
@@ -56,6 +57,8 @@ pub struct SyncSettings {
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
     pub view_hash: bool,
+    /// How many entities each client keeps after they left its view.
+    pub retain: usize,
 }
 
 impl Default for SyncSettings {
@@ -67,6 +70,7 @@ impl Default for SyncSettings {
             send_every: 1,
             piece_level: 6,
             view_hash: false,
+            retain: 0,
         }
     }
 }
@@ -185,6 +189,7 @@ impl Views {
             None => Viewer::new(player, parts),
         };
         viewer.window = Window::with_pace(pace);
+        viewer.retained = Retained::new(self.settings.retain);
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
@@ -265,7 +270,8 @@ impl Views {
     /// Whether views can be compared cell by cell in this seal.
     fn is_by_cells(&self) -> bool {
         let plain = |part: &Part| !part.narrows && !part.remembers();
-        let whole = self.limit.most.is_none() && self.rates.is_empty() && self.share.is_none();
+        let sent_whole = self.rates.is_empty() && self.share.is_none();
+        let whole = self.limit.most.is_none() && self.settings.retain == 0 && sent_whole;
         self.several.1 == 0 && whole && self.parts.iter().all(plain)
     }
 

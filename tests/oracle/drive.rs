@@ -13,6 +13,7 @@ use super::interest::{Eyes, Look, Memory, View, Viewer};
 use super::kinds::{Board, Chest, Hand, MARK, Spark, Unit, hand_note};
 use super::link::{Link, Pace};
 use super::model::{Model, Thing, entity};
+use super::retained::Kept;
 use super::script::{Case, Step};
 
 /// Sends after which nothing may be held back any more.
@@ -24,6 +25,7 @@ const PAID_AFTER: usize = 5000;
 #[derive(Default)]
 struct Watch {
     memory: Memory,
+    kept: Kept,
     /// A send may have been withheld, so that the memory is not known.
     vague: bool,
     /// What it held when it was last drained: serial and values of each entity.
@@ -167,6 +169,9 @@ impl Run {
                 let watch = self.watches.entry(conn).or_default();
                 // A window starts small whatever the setting.
                 watch.vague |= pace != Pace::Prompt;
+                if pace == Pace::Stalled {
+                    watch.kept.lose_track();
+                }
             }
             Step::Join { account } => {
                 let identity =
@@ -195,7 +200,9 @@ impl Run {
                 self.joined.push(again);
                 // The room remembers nothing of the view; the client holds what it held.
                 let last = self.watches.remove(&conn).unwrap_or_default().last;
-                self.watches.insert(again, Watch { last, ..Watch::default() });
+                let replica = &self.link.client(again).replica;
+                let kept = Kept::resumed(replica, held_by(replica), &self.model);
+                self.watches.insert(again, Watch { last, kept, ..Watch::default() });
                 // One that goes before it is seated would leave the older one without what it held.
                 self.tick();
             }
@@ -242,6 +249,7 @@ impl Run {
     }
 
     fn check(&mut self) {
+        self.model.seal(self.link.tick_number());
         self.model.check(self.link.room.room());
         if self.case.spec.has_rates() {
             self.history.push(&self.model);
@@ -251,6 +259,13 @@ impl Run {
             let eyes = connection.scratch.clone();
             let viewer = Viewer { player: connection.player(), eyes: &eyes };
             let watch = self.watches.get_mut(&conn).expect("it was opened");
+            let replica = &self.link.clients[&conn].replica;
+            let updated = replica.tick().0 == self.link.tick_number();
+            watch.kept.follow(replica, held_by(replica), &self.model, (updated, self.case.spec.retain));
+            if self.link.room.room().is_drained(conn) || watch.kept.is_known() {
+                let ours: Vec<_> = self.link.room.room().retained(conn).collect();
+                assert!(replica.retained_ids().eq(ours), "client {}: both ends retain the same", conn.0);
+            }
             let view = if watch.vague {
                 self.case.spec.bounds(&self.model, &viewer)
             } else {
@@ -302,10 +317,7 @@ impl Run {
         let replica = &self.link.client(conn).replica;
         let context = format!("client {} at tick {}", conn.0, self.link.tick_number());
         assert_eq!(replica.complete(), replica.tick(), "{context}: nothing is held back");
-        let mut held = BTreeMap::new();
-        collect::<Unit>(replica, &mut held);
-        collect::<Chest>(replica, &mut held);
-        collect::<Spark>(replica, &mut held);
+        let held = held_by(replica);
         let seen: BTreeSet<u64> = held.keys().copied().collect();
         let missing: Vec<_> = view.least.iter().filter(|id| !seen.contains(id)).collect();
         let extra: Vec<_> = seen.iter().filter(|id| view.most.binary_search(id).is_err()).collect();
@@ -383,6 +395,15 @@ impl Run {
             }
         }
     }
+}
+
+/// The values of all that a client holds but state and private state.
+fn held_by(replica: &Replica) -> BTreeMap<u64, StoredRecord> {
+    let mut held = BTreeMap::new();
+    collect::<Unit>(replica, &mut held);
+    collect::<Chest>(replica, &mut held);
+    collect::<Spark>(replica, &mut held);
+    held
 }
 
 fn collect<K: Visible>(replica: &Replica, held: &mut BTreeMap<u64, StoredRecord>) {

@@ -16,6 +16,8 @@ pub(crate) struct Spec {
     pub(crate) limit: Option<(usize, Rank)>,
     /// Bytes a second.
     pub(crate) budget: Option<usize>,
+    /// How many entities clients keep after they left.
+    pub(crate) retain: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -200,6 +202,7 @@ impl Spec {
             Some(bytes) => visibility.budget(bytes),
             None => visibility,
         };
+        let visibility = visibility.retain(self.retain);
         let Some((most, rank)) = self.limit else { return visibility };
         let visibility =
             visibility.limit(most, move |_, conn, entity| Look::entity(entity).priority(rank, &conn.scratch));

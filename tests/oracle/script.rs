@@ -285,7 +285,9 @@ fn spec() -> impl Strategy<Value = Spec> {
     let limit = (prop::sample::select(vec![1_usize, 3, 5, 10, 11, 25]), rank);
     let limit = prop_oneof![3 => Just(None), 2 => limit.prop_map(Some)];
     let budget = prop::sample::select(vec![None, None, None, Some(40_000), Some(200_000), Some(1_000_000)]);
-    (parts, limit, budget).prop_map(|(parts, limit, budget)| Spec { parts, limit, budget })
+    let retain = prop::sample::select(vec![0_usize, 0, 1, 3, 8, 1000]);
+    let made = (parts, limit, budget, retain);
+    made.prop_map(|(parts, limit, budget, retain)| Spec { parts, limit, budget, retain })
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {

@@ -9,6 +9,7 @@ use std::fmt;
 pub use self::point::{Coordinates, Point};
 use super::{Connection, Game, Room};
 use crate::entity::{Entity, EntityId, PlayerId, Visible};
+use crate::limits;
 pub use crate::sync::interest::Place;
 use crate::sync::interest::{Reach, Shape};
 pub use crate::sync::keys::{CellKey, Key, Keys};
@@ -164,6 +165,12 @@ impl<G: Game> Part<G> {
         Visibility::from(self).limit(most, priority)
     }
 
+    /// Lets clients keep what left their view; see [`Visibility::retain`].
+    #[must_use]
+    pub fn retain(self, entities: usize) -> Visibility<G> {
+        Visibility::from(self).retain(entities)
+    }
+
     pub(crate) fn shape(&self) -> Shape {
         match &self.source {
             Source::Grid { shape, .. } => *shape,
@@ -191,6 +198,7 @@ pub struct Visibility<G: Game> {
     pub(crate) parts: Vec<Part<G>>,
     pub(crate) limit: Option<(usize, bool, Priority<G>)>,
     pub(crate) budget: Option<usize>,
+    pub(crate) retain: usize,
 }
 
 impl<G: Game> Visibility<G> {
@@ -223,11 +231,29 @@ impl<G: Game> Visibility<G> {
         }
         self
     }
+
+    /// Lets each client keep up to `entities` that left its view; the ones that left first are forgotten first.
+    /// When one enters again, the room sends what changed in it since this client last had it whole, so that
+    /// walking back and forth over a border costs a few bytes an entity. 0, the default, keeps none.
+    ///
+    /// What is kept is no longer seen. A client's game finds it apart from what is, as it was when it left, and is
+    /// not told when it is deleted. A client that resumes, and one that joins, starts with nothing kept. For each
+    /// connection the room keeps a few words an entity, and the client keeps the entity.
+    ///
+    /// # Panics
+    /// If `entities` is more than 65,536.
+    #[must_use]
+    pub fn retain(mut self, entities: usize) -> Visibility<G> {
+        let most = limits::RETAIN;
+        assert!(entities <= most, "the interest retains {entities} entities a client; at most {most} can be");
+        self.retain = entities;
+        self
+    }
 }
 
 impl<G: Game> From<Part<G>> for Visibility<G> {
     fn from(part: Part<G>) -> Visibility<G> {
-        Visibility { parts: vec![part], limit: None, budget: None }
+        Visibility { parts: vec![part], limit: None, budget: None, retain: 0 }
     }
 }
 
@@ -265,7 +291,7 @@ impl<G: Game> Parts<G> for Vec<Part<G>> {
 
 /// Several parts: an entity is visible when one of them alone would show it. Parts keep their keys apart.
 pub fn combine<G: Game>(parts: impl Parts<G>) -> Visibility<G> {
-    Visibility { parts: parts.into_parts(), limit: None, budget: None }
+    Visibility { parts: parts.into_parts(), limit: None, budget: None, retain: 0 }
 }
 
 /// The axes of a grid.
@@ -408,6 +434,12 @@ impl<G: Game> Grid<G> {
         priority: impl Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync + 'static,
     ) -> Visibility<G> {
         Visibility::from(self).limit(most, priority)
+    }
+
+    /// Lets clients keep what left their view; see [`Visibility::retain`].
+    #[must_use]
+    pub fn retain(self, entities: usize) -> Visibility<G> {
+        Visibility::from(self).retain(entities)
     }
 }
 

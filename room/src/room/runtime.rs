@@ -133,6 +133,7 @@ impl<G: Game> Runtime<G> {
             send_every: settings.send_every,
             piece_level: settings.piece_level,
             view_hash: settings.view_hash,
+            retain: interest.retain,
         };
         let parts = interest.parts.iter().map(|part| (part.shape(), part.sees.is_some())).collect();
         let limit = match &interest.limit {

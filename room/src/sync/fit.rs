@@ -39,6 +39,8 @@ pub(super) enum What {
     /// A record of this seal, of what changed since a tick.
     Record(RecordRef, Tick),
     Merge(FieldMask, Tick),
+    /// As a merge, of what the client retains.
+    Return(FieldMask, Tick),
 }
 
 /// What an update has room for, in bytes before compression and on the wire.

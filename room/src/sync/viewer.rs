@@ -2,12 +2,15 @@
 
 mod cells;
 mod claim;
+mod hash;
 mod order;
 mod paces;
+mod retain;
 
 use std::collections::BTreeMap;
 
 use cells::CellScratch;
+use retain::Retaining;
 
 use super::budget::Bucket;
 use super::fit::{Item, What};
@@ -22,9 +25,10 @@ use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
-use crate::wire::update::UpdateHead;
+use crate::wire::update::{self, UpdateHead};
 use crate::wire::varint;
 
 /// Something of an entity in view that did not fit yet.
@@ -61,6 +65,8 @@ pub struct Viewer {
     pub look: bool,
     /// Something in its keys changed.
     pub stale: bool,
+    /// What left its view and the client retains: the tick up to which it has each whole.
+    pub retained: Retained<Tick>,
     /// An empty update is due, so that the client knows the silence for rest.
     rest_due: bool,
     /// What is on the wire.
@@ -94,6 +100,7 @@ pub struct Scratch {
     next: SlotSet,
     leaves: Vec<EntityId>,
     enters: Vec<u32>,
+    retaining: Retaining,
     /// Changed records by group, as bytes.
     records: Vec<RecordBuffer>,
     /// The same by place, where the bytes of a group do not fit one part or not all of them go.
@@ -257,7 +264,7 @@ impl Viewer {
                 self.find_places(sealed, scratch, press);
             }
         }
-        self.commit(sealed, scratch);
+        self.commit(sealed, scratch, press.world);
         self.write(index, sealed, scratch, press, merged);
     }
 
@@ -375,7 +382,8 @@ impl Viewer {
     /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
     /// bytes of all of it and an estimate of the bytes on the wire.
     fn compare(&self, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &Press<'_>) -> (usize, usize) {
-        let Scratch { candidates, shown, part: was, next, leaves, enters, records, paces, .. } = scratch;
+        let Scratch { candidates, shown, part: was, next, leaves, enters, records, paces, retaining, .. } =
+            scratch;
         leaves.clear();
         leaves.extend_from_slice(&self.owed);
         enters.clear();
@@ -410,7 +418,9 @@ impl Viewer {
                 Ones(bits & sealed.touched(*word)).for_each(|bit| stays(word * 64 + bit));
             }
         }
-        let changes = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
+        let again = self.find_retained(sealed, leaves, enters, retaining, press.world);
+        let records = records.iter().map(|r| r.as_slice().len()).sum::<usize>();
+        let changes = leaves.len() * 3 + again + records;
         let (plain, wire) = enters_len(enters, press);
         (plain + changes, wire + changes)
     }
@@ -445,7 +455,7 @@ impl Viewer {
         self.held.clear();
         for item in &items[fit..] {
             let since = match item.what {
-                What::Enter => None,
+                What::Enter | What::Return(..) => None,
                 What::Record(_, since) | What::Merge(_, since) => Some(since),
             };
             self.held.push(Held { slot: item.slot, since, from: item.from });
@@ -453,6 +463,7 @@ impl Viewer {
         self.held.sort_unstable_by_key(|h| h.slot);
         items.truncate(fit);
         scratch.enters.clear();
+        scratch.retaining.returns.clear();
         scratch.records.iter_mut().for_each(RecordBuffer::clear);
         scratch.places.resize_with(press.records.groups(), Vec::new);
         scratch.places.iter_mut().for_each(Vec::clear);
@@ -464,6 +475,7 @@ impl Viewer {
                     scratch.records[at.group as usize].push(press.records.all_bytes(), at);
                 }
                 What::Merge(..) => {}
+                What::Return(mask, since) => scratch.retaining.add(item.slot, mask, since, press.world),
             }
         }
         items.retain(|item| matches!(item.what, What::Merge(..)));
@@ -483,7 +495,7 @@ impl Viewer {
     ) -> Option<(What, usize)> {
         let held = self.held(slot);
         if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
-            return Some((What::Enter, enter_len(press.world, slot)));
+            return Some(self.enter(slot, press.world, measured));
         }
         let since = match (held.and_then(|h| h.since), self.behind) {
             (Some(since), _) => since,
@@ -503,7 +515,8 @@ impl Viewer {
         Some((What::Merge(mask, since), varint::len(press.world.info(slot).id.get()) + measured.len()))
     }
 
-    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
+        self.remember(scratch, world);
         if self.by_cells || (sealed.by_cells && self.held.is_empty() && !scratch.cut) {
             self.commit_cells(scratch);
             self.commit_flags(sealed.tick);
@@ -542,11 +555,12 @@ impl Viewer {
         press: &mut Press<'_>,
         merged: bool,
     ) {
-        let Scratch { leaves, enters, records, places, items, writer, paces, .. } = scratch;
-        paces.enter(enters, press.world);
+        let Scratch { leaves, enters, retaining, records, places, items, writer, paces, .. } = scratch;
+        paces.enter(enters.iter().copied().chain(retaining.slots()), press.world);
         let merges = if merged { items.as_slice() } else { &[] };
         let something = !leaves.is_empty()
             || !enters.is_empty()
+            || !retaining.returns.is_empty()
             || !merges.is_empty()
             || !paces.turns().is_empty()
             || records.iter().any(|r| r.records() > 0);
@@ -560,8 +574,12 @@ impl Viewer {
         let whole = sealed.hash && self.held.is_empty() && !self.lags;
         let hash = whole.then(|| self.hash(sealed.parts, press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
-        writer.leaves(leaves, press);
+        let left = retaining.left(leaves.len());
+        let (left, gone) = leaves.split_at_mut(left);
+        writer.leaves(update::LEAVES, left, press);
+        writer.leaves(update::GONE, gone, press);
         writer.enters(enters, press);
+        writer.returns(&retaining.returns, press);
         for item in merges {
             if let What::Merge(mask, since) = item.what {
                 writer.merge(item.slot, mask, since, press);

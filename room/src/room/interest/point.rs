@@ -1,4 +1,4 @@
-//! Where a grid places what it is given.
+//! Positions as games have them.
 
 use super::Axes;
 

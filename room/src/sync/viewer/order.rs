@@ -7,7 +7,6 @@ use crate::entity::{EntityId, FieldMask};
 use crate::field::write::CHANGE_SPARE;
 use crate::limits;
 use crate::sync::fit::{Budget, Class, Item, Room, What, take_fitting};
-use crate::sync::interest::Part;
 use crate::sync::update::{Press, enter_len};
 use crate::sync::world::World;
 use crate::wire::record::SentBytes;
@@ -17,8 +16,8 @@ use crate::wire::varint;
 #[derive(Debug, Default)]
 pub(super) struct Fitting {
     measured: SentBytes,
-    /// Groups of merges, numbered behind those of the seal's records.
-    merges: BTreeMap<(u8, FieldMask), u32>,
+    /// Groups of merges and of returns, numbered behind those of the seal's records.
+    merges: BTreeMap<(bool, u8, FieldMask), u32>,
     heads: Vec<bool>,
 }
 
@@ -56,19 +55,20 @@ impl Viewer {
             let info = press.world.info(slot);
             let class = self.class(slot, press.world);
             let group = match what {
-                What::Enter => {
-                    if paces.get(slot as usize).is_some_and(|pace| *pace > 0) {
-                        size += varint::len(info.id.get());
-                    }
-                    None
-                }
+                What::Enter => None,
                 What::Record(at, _) => Some((at.group, press.records.head(at.group).len() + 1)),
-                What::Merge(mask, _) => {
+                What::Merge(mask, _) | What::Return(mask, _) => {
                     let next = records + merges.len() as u32;
-                    let group = *merges.entry((info.kind, mask)).or_insert(next);
+                    let returns = matches!(what, What::Return(..));
+                    let group = *merges.entry((returns, info.kind, mask)).or_insert(next);
                     Some((group, 3 + press.world.fields(slot).div_ceil(8)))
                 }
             };
+            if matches!(what, What::Enter | What::Return(..))
+                && paces.get(slot as usize).is_some_and(|pace| *pace > 0)
+            {
+                size += varint::len(info.id.get());
+            }
             let from = self.held(slot).map_or(sealed.tick, |h| h.from);
             let priority = if class == Class::Other { self.priority(index, slot, sealed) } else { 0.0 };
             items.push(Item { slot, id: info.id, what, size, group, class, priority, from });
@@ -104,15 +104,10 @@ impl Viewer {
 
     /// What the bucket has for all but what is never held back.
     fn budget(&self, share: usize, items: &[Item], sealed: &Sealed<'_>, scratch: &mut Scratch) -> Budget {
-        let Scratch { leaves, paces, .. } = scratch;
-        leaves.sort_unstable();
-        let mut at = 0;
-        let gaps = leaves.iter().map(|id| {
-            let gap = id.get() - at;
-            at = id.get();
-            varint::len(gap)
-        });
-        let leaves = gaps.sum::<usize>() + if leaves.is_empty() { 0 } else { 2 };
+        let Scratch { leaves, paces, retaining, .. } = scratch;
+        let left = retaining.left(leaves.len());
+        let (left, gone) = leaves.split_at_mut(left);
+        let leaves = leaves_len(left) + leaves_len(gone);
         let turns: usize = paces.turns().iter().map(|(_, id)| varint::len(id.get())).sum();
         let state = items.iter().filter(|item| item.class == Class::State);
         let state: usize = state.map(|item| item.size + item.group.map_or(0, |(_, head)| head)).sum();
@@ -147,20 +142,14 @@ impl Viewer {
             sealed.parts.iter().zip(&self.parts).filter_map(|(part, view)| part.distance2(view, slot));
         distances.min_by(f64::total_cmp).map_or(f64::NAN, |d2| -d2)
     }
+}
 
-    /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    pub(super) fn hash(&self, parts: &[Part], world: &World) -> u64 {
-        let mut members = self.members(parts, world);
-        members.sort_unstable();
-        let mut hash = crate::wire::ViewHash::new();
-        let mut record = SentBytes::default();
-        for (id, slot) in members {
-            record.reset();
-            world.put_whole(slot, &mut record);
-            hash.add(id, record.as_slice());
-        }
-        hash.finish()
-    }
+/// The bytes of a block of leaves. Sorts them.
+fn leaves_len(ids: &mut [EntityId]) -> usize {
+    ids.sort_unstable();
+    let mut at = 0;
+    let gaps = ids.iter().map(|id| varint::len(id.get() - std::mem::replace(&mut at, id.get())));
+    gaps.sum::<usize>() + if ids.is_empty() { 0 } else { 2 }
 }
 
 /// The most bytes of an update's first part besides its content.

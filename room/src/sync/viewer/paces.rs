@@ -54,10 +54,10 @@ impl Paces {
     }
 
     /// These enter.
-    pub(super) fn enter(&mut self, slots: &[u32], world: &World) {
+    pub(super) fn enter(&mut self, slots: impl Iterator<Item = u32>, world: &World) {
         let Paces { now, turns, .. } = self;
-        let slow = slots.iter().filter(|slot| now.get(**slot as usize).is_some_and(|pace| *pace > 0));
-        turns.extend(slow.map(|slot| (now[*slot as usize], world.info(*slot).id)));
+        let slow = slots.filter(|slot| now.get(*slot as usize).is_some_and(|pace| *pace > 0));
+        turns.extend(slow.map(|slot| (now[slot as usize], world.info(slot).id)));
         turns.sort_unstable();
     }
 }
