@@ -350,3 +350,25 @@ fn a_rate_has_a_bound() {
 fn bands_have_a_bound() {
     let _ = dots(50.0).rates((1..=limits::BANDS + 1).map(|n| (n as f64, 1)));
 }
+
+#[test]
+fn what_left_while_something_waited_for_its_turn_returns_with_it() {
+    for wait in 0..4 {
+        let mut link = lab::seen_by(|| rated().budget(100_000).retain(8));
+        let walker = link.add(dot(300.0));
+        let conn = link.join();
+        link.ticks(10 + wait);
+        link.edit(|room| room.get_mut(walker).expect("it lives").set_rank(7.0));
+        link.tick();
+        set_x(&mut link, walker, 900.0);
+        link.tick();
+        assert!(!link.sees(conn, walker) && link.replica(conn).get_retained(walker).is_some());
+        set_x(&mut link, walker, 310.0);
+        link.tick();
+        let there = link.replica(conn).get(walker).map(|dot| (dot.x, dot.rank));
+        assert_eq!((there, link.replica(conn).period(walker)), (Some((310.0, 7.0)), 4));
+        assert_eq!(link.room.room().stats().returns, 1);
+        link.ticks(4);
+        assert!(link.room.room().is_drained(conn));
+    }
+}

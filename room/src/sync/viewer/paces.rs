@@ -168,7 +168,8 @@ impl Viewer {
     }
 
     /// The tick up to which the client has everything that is not noted as held back: at a slower pace something
-    /// may wait for its turn.
+    /// may wait for its turn. Says less for one that entered between a change and its turn: when each member entered
+    /// is not noted, so it gets that turn's record too.
     pub(super) fn lag(&self, sealed: &Sealed<'_>, world: &World) -> Option<Tick> {
         let mut least: Option<Tick> = None;
         for (at, slow) in self.slow.iter().enumerate() {
