@@ -202,8 +202,14 @@ pub const LEAVE_SECONDS: u64 = 1;
 pub const SUBSCRIPTIONS: usize = 4096;
 /// Entities that one connection sees.
 pub const VIEW: usize = 16_384;
+/// Entities that an interest lets each client keep after they left its view (*setting*).
+pub const RETAIN: usize = 65_536;
 /// Keys of one entity.
 pub const ENTITY_KEYS: usize = 64;
+/// Distances for which a grid says how often it sends.
+pub const BANDS: usize = 8;
+/// The most sends between two records of an entity.
+pub const PERIOD: u32 = 128;
 
 /// The lowest entity ID of a game; 1 is the room's state.
 pub const ID_LEAST: u64 = 2;

@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod records;
 pub mod replica;
+pub mod retained;
 pub mod slots;
 
 use std::any::Any;

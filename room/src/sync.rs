@@ -4,6 +4,7 @@
 //! [`interest`] say who may see what; [`viewer`] is one connection's view, of [`seen`] cells or of slots, cut by
 //! [`limit`]; [`update`] lays its messages out, with shared [`pieces`]. [`workers`] may share the connections out.
 
+pub mod budget;
 pub mod cells;
 pub mod explain;
 mod fit;
@@ -12,6 +13,7 @@ pub mod interest;
 pub mod keys;
 pub mod limit;
 pub mod pieces;
+pub mod rates;
 pub mod seen;
 pub mod update;
 pub mod viewer;
@@ -25,12 +27,14 @@ use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::message::{Ack, Claim};
 use interest::{Lens, Part, RekeyScratch, Shape, SubscribeScratch};
 use keys::Key;
 use limit::Limit;
 use pieces::{Maker, Pieces};
+use rates::Rates;
 use seen::Looked;
 use update::{Letter, Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
@@ -47,10 +51,14 @@ pub struct SyncSettings {
     pub window: usize,
     /// Ticks a second.
     pub tick_rate: u32,
+    /// Sends every so many ticks.
+    pub send_every: u32,
     /// The DEFLATE level of shared pieces, 1 to 9.
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
     pub view_hash: bool,
+    /// How many entities each client keeps after they left its view.
+    pub retain: usize,
 }
 
 impl Default for SyncSettings {
@@ -59,8 +67,10 @@ impl Default for SyncSettings {
             update_cap: limits::UPDATE,
             window: limits::WINDOW,
             tick_rate: limits::TICK_RATE,
+            send_every: 1,
             piece_level: 6,
             view_hash: false,
+            retain: 0,
         }
     }
 }
@@ -79,6 +89,9 @@ pub struct Views {
     /// The library's own part first: the room's state for all, private state for its player.
     parts: Vec<Part>,
     limit: Limit,
+    rates: Rates,
+    /// The bytes of a send, where there is a budget.
+    share: Option<usize>,
     viewers: Vec<Option<Box<Viewer>>>,
     /// All viewers, neighbors beside each other, so that what they look at is in the caches.
     order: Vec<(u64, u32)>,
@@ -110,6 +123,8 @@ impl Views {
             settings,
             parts: parts.collect(),
             limit,
+            rates: Rates::default(),
+            share: None,
             viewers: Vec::new(),
             order: Vec::new(),
             line: Vec::new(),
@@ -142,6 +157,25 @@ impl Views {
         self.workers = workers;
     }
 
+    /// Gives each part its rates: distances, rising, and how many sends lie between two records within them.
+    #[must_use]
+    pub fn with_rates(mut self, parts: &[Vec<(f64, u32)>]) -> Views {
+        let (rates, bands) = Rates::new(parts, self.settings.send_every);
+        self.rates = rates;
+        for (part, bands) in self.parts.iter_mut().skip(1).zip(bands) {
+            part.bands = bands;
+        }
+        self
+    }
+
+    /// Gives each connection so many bytes a second.
+    #[must_use]
+    pub fn with_budget(mut self, bytes_per_second: Option<usize>) -> Views {
+        let SyncSettings { send_every, tick_rate, .. } = self.settings;
+        self.share = bytes_per_second.map(|bytes| budget::share(bytes, send_every, tick_rate));
+        self
+    }
+
     /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
     /// says that it holds, and up to which tick; none where what it holds is of another generation. `pace` is what
     /// the link of the player's last connection carried.
@@ -161,6 +195,7 @@ impl Views {
             None => Viewer::new(player, parts),
         };
         viewer.window = Window::with_pace(pace);
+        viewer.retained = Retained::new(self.settings.retain);
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
@@ -218,6 +253,9 @@ impl Views {
     /// First half of a seal: encodes what changed.
     pub fn encode(&mut self, tick: Tick, world: &mut World) {
         world.seal(tick, &mut self.records);
+        if !self.rates.is_empty() {
+            self.rates.seal(tick, world, &mut self.records);
+        }
         self.stats.encoded = self.records.encoded;
     }
 
@@ -240,26 +278,16 @@ impl Views {
     /// Whether views can be compared cell by cell in this seal.
     fn is_by_cells(&self) -> bool {
         let plain = |part: &Part| !part.narrows && !part.remembers();
-        self.several.1 == 0 && self.limit.most.is_none() && self.parts.iter().all(plain)
+        let sent_whole = self.rates.is_empty() && self.share.is_none();
+        let whole = self.limit.most.is_none() && self.settings.retain == 0 && sent_whole;
+        self.several.1 == 0 && whole && self.parts.iter().all(plain)
     }
 
     /// Lays out every connection's update, a run of connections to each bench.
     fn assemble(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
         let by_cells = self.is_by_cells();
-        let Views {
-            settings,
-            parts,
-            limit,
-            viewers,
-            records,
-            pieces,
-            benches,
-            workers,
-            last,
-            order,
-            line,
-            ..
-        } = self;
+        let Views { settings, parts, limit, rates, share, viewers, records, .. } = self;
+        let Views { pieces, benches, workers, last, order, line, .. } = self;
         let always = parts.iter().any(|p| p.narrows) || (limit.most.is_some() && !limit.on_change);
         let sealed = Sealed {
             tick,
@@ -271,6 +299,9 @@ impl Views {
             cap: settings.update_cap,
             window: settings.window,
             hash: settings.view_hash,
+            send: tick.0 / u64::from(settings.send_every.max(1)),
+            rates,
+            share: *share,
             by_cells,
         };
         for (near, index) in order.iter_mut() {

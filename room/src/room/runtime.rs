@@ -130,26 +130,23 @@ impl<G: Game> Runtime<G> {
             update_cap: settings.update_cap,
             window: settings.window,
             tick_rate: settings.tick_rate,
+            send_every: settings.send_every,
             piece_level: settings.piece_level,
             view_hash: settings.view_hash,
+            retain: interest.retain,
         };
         let parts = interest.parts.iter().map(|part| (part.shape(), part.sees.is_some())).collect();
         let limit = match &interest.limit {
             Some((most, on_change, _)) => Limit { most: Some(*most), on_change: *on_change },
             None => Limit::default(),
         };
+        let rates: Vec<_> = interest.parts.iter().map(|part| part.rates.clone()).collect();
+        let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
         // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);
         let world = World::new(schema, ids);
-        let room = Room::new(
-            interest,
-            world,
-            Views::new(sync, parts, limit),
-            settings.tick_rate,
-            settings.send_every,
-            seed,
-        );
+        let room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         let mut runtime = Runtime {
             game,
             room,

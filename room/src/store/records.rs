@@ -167,20 +167,40 @@ impl Records {
         fields: usize,
         seal: impl FnOnce(&mut SentBytes) -> Sealed,
     ) -> FieldMask {
+        let mut changed = FieldMask::NONE;
+        let record = self.encode(id, kind, fields, |out| {
+            let sealed = seal(out);
+            changed = sealed.changed;
+            sealed
+        });
+        if let Some(record) = record {
+            self.table[slot as usize] = record;
+            self.changed.insert(slot);
+            self.slots.push(slot);
+        }
+        changed
+    }
+
+    /// Encodes a record, unless nothing changed: the caller keeps where it lies.
+    #[inline]
+    pub fn encode(
+        &mut self,
+        id: EntityId,
+        kind: u8,
+        fields: usize,
+        seal: impl FnOnce(&mut SentBytes) -> Sealed,
+    ) -> Option<RecordRef> {
         let start = self.bytes.len();
         varint::put(self.bytes.head(), id.get());
         let sealed = seal(&mut self.bytes);
         if sealed.changed.is_empty() {
             self.bytes.truncate(start);
-            return sealed.changed;
+            return None;
         }
         let group = self.group(kind, fields, sealed) as u32;
         let len = (self.bytes.len() - start) as u32;
-        self.table[slot as usize] = RecordRef { start: start as u32, len, group };
-        self.changed.insert(slot);
-        self.slots.push(slot);
         self.encoded += 1;
-        sealed.changed
+        Some(RecordRef { start: start as u32, len, group })
     }
 
     fn group(&mut self, kind: u8, fields: usize, sealed: Sealed) -> usize {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
 use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
+use super::rates::Pace;
 use super::seen::Seen;
 use crate::limits;
 use crate::store::bits::SlotSet;
@@ -106,6 +107,8 @@ pub struct Part {
     pub shape: Shape,
     /// Whether the game narrows it further, pair by pair.
     pub narrows: bool,
+    /// How often it sends by squared distance; nothing where always.
+    pub bands: Vec<(f64, Pace)>,
     /// Its keys.
     pub table: KeyTable,
 }
@@ -179,7 +182,7 @@ impl Part {
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
         let edge = if let Shape::Grid { cell, .. } = shape { cell } else { 0.0 };
-        Part { shape, narrows, table: KeyTable::new(edge) }
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -280,7 +283,7 @@ impl Part {
                 let corners = point.map(|p| corners(p, axes, cell, reach));
                 if corners.is_some() && corners == view.corners {
                     // The same cells; where distance counts, what is within it may differ.
-                    let differs = matches!(reach, Reach::Range(..));
+                    let differs = matches!(reach, Reach::Range(..)) || !self.bands.is_empty();
                     view.moved |= differs;
                     return differs;
                 }
@@ -375,6 +378,14 @@ impl Part {
     #[must_use]
     pub fn distance2(&self, view: &PartView, slot: u32) -> Option<f64> {
         Some(distance2(view.point?, self.table.point_of(slot)?))
+    }
+
+    /// How often it sends a viewer an entity that it shows.
+    #[must_use]
+    pub fn pace(&self, view: &PartView, slot: u32) -> Pace {
+        let Some((_, last)) = self.bands.last() else { return 0 };
+        let Some(distance2) = self.distance2(view, slot) else { return 0 };
+        self.bands.iter().find(|(most, _)| distance2 <= *most).map_or(*last, |(_, pace)| *pace)
     }
 
     /// Keys that a viewer and a slot have in common.

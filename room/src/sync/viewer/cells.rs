@@ -170,7 +170,7 @@ impl Viewer {
     }
 
     /// Every member of the view.
-    pub(super) fn members(&self, parts: &[Part], world: &World) -> Vec<(crate::EntityId, u32)> {
+    pub(in crate::sync) fn members(&self, parts: &[Part], world: &World) -> Vec<(crate::EntityId, u32)> {
         let with_id = |slot: u32| (world.info(slot).id, slot);
         if self.by_cells {
             let seen = parts.iter().zip(&self.parts);
