@@ -198,6 +198,9 @@ pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.
 pub const LEAVE_SECONDS: u64 = 1;
 
+/// The most threads on which the rooms of a server lay out updates.
+pub const THREADS: usize = 64;
+
 /// Keys that one connection subscribes to.
 pub const SUBSCRIPTIONS: usize = 4096;
 /// Entities that one connection sees.

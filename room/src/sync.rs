@@ -21,8 +21,6 @@ pub mod window;
 pub mod workers;
 pub mod world;
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
@@ -39,7 +37,7 @@ use seen::Looked;
 use update::{Letter, Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
 use window::Window;
-use workers::{Serial, Workers};
+use workers::{Serial, Shared, Workers};
 use world::World;
 
 /// Settings of the sync core.
@@ -330,9 +328,10 @@ impl Views {
         if let [bench] = &mut benches[..] {
             work(line, bench);
         } else {
-            let jobs: Vec<_> = line.chunks_mut(share).zip(benches).map(|job| Mutex::new(Some(job))).collect();
+            let jobs: Vec<_> =
+                line.chunks_mut(share).zip(benches).map(|job| Shared::new(Some(job))).collect();
             workers.run(jobs.len(), &|job| {
-                let job = jobs[job].lock().unwrap_or_else(PoisonError::into_inner).take();
+                let job = jobs[job].with(Option::take);
                 job.into_iter().for_each(|(share, bench)| work(share, bench));
             });
         }

@@ -23,6 +23,7 @@ use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
 use crate::session::{Hello, Token};
+use crate::sync::workers::Workers;
 use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
 use crate::tick::Tick;
@@ -187,6 +188,12 @@ impl<G: Game> Runtime<G> {
     /// next send like everything else.
     pub fn parts_mut(&mut self) -> (&mut G, &mut Room<G>) {
         (&mut self.game, &mut self.room)
+    }
+
+    /// Lends the room threads on which it lays out its connections' updates. What is sent is the same for any number
+    /// of them.
+    pub fn set_workers(&mut self, workers: Box<dyn Workers>) {
+        self.room.views_mut().set_workers(workers);
     }
 
     /// The game.

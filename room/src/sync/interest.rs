@@ -1,12 +1,11 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
-use std::sync::{Mutex, PoisonError};
-
 use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
 use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
 use super::rates::Pace;
 use super::seen::Seen;
+use super::workers::Shared;
 use crate::limits;
 use crate::store::bits::SlotSet;
 use crate::store::records::Records;
@@ -73,13 +72,13 @@ pub trait Lens: Sync {
     /// How important the entity of a slot is to a viewer; higher is kept.
     fn priority(&self, viewer: u32, slot: u32) -> f64;
     /// Bookkeeping of what was refused.
-    fn notes(&self) -> &Mutex<Notes>;
+    fn notes(&self) -> &Shared<Notes>;
 }
 
 impl dyn Lens + '_ {
     /// Takes note of what was refused.
     pub fn note(&self, note: impl FnOnce(&mut Notes)) {
-        note(&mut self.notes().lock().unwrap_or_else(PoisonError::into_inner));
+        self.notes().with(note);
     }
 }
 

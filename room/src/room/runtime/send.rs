@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::Runtime;
 use crate::entity::SessionId;
@@ -111,7 +111,7 @@ impl<G: Game> Runtime<G> {
         let saw = self.who_sees(&views);
         let lens = RoomLens::new(&self.game, &self.room);
         views.update(tick, &self.room.world, &lens);
-        let notes = lens.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let notes = lens.notes.into_inner();
         for (viewer, letter) in views.messages() {
             if let Some(conn) = self.room.at(viewer).map(|c| c.id) {
                 self.out.push(conn, Source::Update(letter));
