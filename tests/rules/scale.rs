@@ -52,7 +52,7 @@ fn a_connection_that_did_not_move_looks_at_what_moved_alone() {
         let (cells, distances) = looked(&mut link, |room| step(room, corner, 0.5));
         assert!(cells <= 1 && distances <= 1, "in the corner of the box: {cells} cells, {distances} distances");
         assert_eq!(looked(&mut link, |room| step(room, away, 0.5)), (0, 0), "in none of its cells");
-        let hp = |room: &mut Room<Lab>, id| room.get_mut(id).expect("it lives").set_hp(7);
+        let hp = |room: &mut Room<Lab>, id: Id<Dot>| room.get_mut(id).expect("it lives").set_hp(7);
         assert_eq!(looked(&mut link, |room| hp(room, edge)), (1, 0), "a field that is no position");
         assert_eq!(looked(&mut link, |room| hp(room, edge)), (0, 0), "a field set to what it was");
         let both = |room: &mut Room<Lab>| [near, edge].into_iter().for_each(|id| step(room, id, 0.5));
@@ -195,14 +195,14 @@ fn an_entity_with_several_keys_in_one_view_is_sent_once() {
     link.tick();
     let mut audit = Audit::new(&link, shares_a_key);
     let said = |enters, changes, leaves| Said { enters, changes, leaves };
-    let label = |link: &mut Link<Lab>, id, text: &str| {
-        link.edit(|room| room.get_mut(id).expect("it lives").set_label(text).expect("it is short"));
+    let label = |link: &mut Link<Lab>, id: Id<Crate>, text: &str| {
+        link.edit(|room| room.get_mut(id).expect("it lives").set_label(text.to_owned()).expect("it is short"));
     };
     label(&mut link, id, "a");
     assert_eq!(audit.tick(&mut link), said(0, 2, 0), "to each of two once");
     let to = |link: &mut Link<Lab>, keys: &[i64]| {
         let keys = keys.to_vec();
-        link.edit(|room| room.get_mut(id).expect("it lives").set_list(keys).expect("it is short"));
+        link.edit(|room| room.get_mut(id).expect("it lives").set_list(Json::new(keys)).expect("it is short"));
     };
     to(&mut link, &[1]);
     assert_eq!(audit.tick(&mut link), said(0, 1, 1), "of several keys to one of them");
@@ -272,7 +272,7 @@ fn a_room_turns_from_entities_of_one_key_to_some_of_several_and_back() {
                 let keys: Vec<i64> = (0..keys).map(|_| dice.below(6) as i64).collect();
                 let mut it = room.get_mut(id).expect("it lives");
                 if dice.below(2) == 0 {
-                    it.set_list(keys).expect("it is short");
+                    it.set_list(Json::new(keys)).expect("it is short");
                 }
                 it.set_x(dice.below(9) as f64);
             }
@@ -281,7 +281,7 @@ fn a_room_turns_from_entities_of_one_key_to_some_of_several_and_back() {
                 for id in &ids {
                     let first = room.get(*id).and_then(|it| it.list.first().copied());
                     let keys = vec![first.unwrap_or(1)];
-                    room.get_mut(*id).expect("it lives").set_list(keys).expect("it is short");
+                    room.get_mut(*id).expect("it lives").set_list(Json::new(keys)).expect("it is short");
                 }
             }
         });
