@@ -18,6 +18,8 @@ mod border;
 mod budget;
 #[path = "rules/cells.rs"]
 mod cells;
+#[path = "rules/churn.rs"]
+mod churn;
 #[path = "rules/crowds.rs"]
 mod crowds;
 #[path = "rules/events.rs"]

@@ -2,269 +2,11 @@
 
 use room::prelude::*;
 use room::runtime::Settings;
-use room::wire::message::ClientMessage;
-use room::{Key, Keys, limits};
 
-use super::audit::{Audit, Dice, Thing};
-use super::lab::{self, Board, ByKey, Crate, Dot, Lab, Stand, dot, dots, noise};
-use super::link::{Link, Pace};
-
-/// Dots and crates in one grid.
-fn both(cell: f64) -> room::Grid<Lab> {
-    dots(cell).kind::<Crate, _>(|it| [it.x, 0.0, 0.0])
-}
-
-fn place(thing: Thing<'_>) -> [f64; 3] {
-    match thing {
-        Thing::Dot(dot) => [dot.x, dot.y, dot.z],
-        Thing::Crate(it) => [it.x, 0.0, 0.0],
-    }
-}
-
-fn within(stand: &Stand, thing: Thing<'_>, used: [bool; 3], r: f64) -> bool {
-    let (at, Some(from)) = (place(thing), stand.at) else { return false };
-    (0..3).filter(|axis| used[*axis]).map(|axis| (at[axis] - from[axis]).powi(2)).sum::<f64>() <= r * r
-}
-
-fn beside(stand: &Stand, thing: Thing<'_>, cell: f64, most: f64) -> bool {
-    let (at, Some(from)) = (place(thing), stand.at) else { return false };
-    (0..3).all(|axis| ((at[axis] / cell).floor() - (from[axis] / cell).floor()).abs() <= most)
-}
-
-type Sees = fn(&Stand, Thing<'_>) -> bool;
-type Make = fn() -> Visibility<Lab>;
-
-fn odd(_: RoomRef<'_, Lab>, entity: EntityRef<'_>, keys: &mut Keys) {
-    if let Some(dot) = entity.get::<Dot>().filter(|dot| dot.hp % 2 == 1) {
-        keys.add(u64::from(dot.hp % 4));
-    }
-}
-
-fn even(_: RoomRef<'_, Lab>, entity: EntityRef<'_>, keys: &mut Keys) {
-    if let Some(dot) = entity.get::<Dot>().filter(|dot| dot.hp % 2 == 0) {
-        keys.add(u64::from(dot.hp % 4));
-    } else if let Some(it) = entity.get::<Crate>() {
-        keys.add(if it.x < 0.0 { 0_u64 } else { 2 });
-    }
-}
-
-/// Dots of an even number are in the grid, the others have keys.
-fn shifting(cell: f64) -> room::Grid<Lab> {
-    let grid = grid(cell).kind::<Dot, _>(|dot| (dot.hp % 2 == 0).then_some([dot.x, dot.y, dot.z]));
-    grid.around(|_, conn: &Connection<Lab>| conn.scratch.at)
-}
-
-const INTERESTS: [(Make, Sees); 8] = [
-    (Visibility::everything, |_, _| true),
-    (
-        || both(10.0).dims(Xz).range(12.0).into(),
-        |stand, thing| within(stand, thing, [true, false, true], 12.0),
-    ),
-    (|| both(4.0).range(9.0).into(), |stand, thing| within(stand, thing, [true; 3], 9.0)),
-    (|| both(100.0).range(9.0).into(), |stand, thing| within(stand, thing, [true; 3], 9.0)),
-    (|| both(8.0).radius(1).into(), |stand, thing| beside(stand, thing, 8.0, 1.0)),
-    (
-        || combine((dots(10.0).dims(Xy).range(8.0), grid(6.0).kind::<Crate, _>(|it| [it.x, 0.0, 0.0]).around(
-            |_, conn: &Connection<Lab>| conn.scratch.at,
-        ))),
-        |stand, thing| match thing {
-            Thing::Dot(_) => within(stand, thing, [true, true, false], 8.0),
-            Thing::Crate(_) => beside(stand, thing, 6.0, 1.0),
-        },
-    ),
-    // From part to part.
-    (
-        || combine((custom(ByKey(odd)), custom(ByKey(even)))),
-        |stand, thing| {
-            let key = match thing {
-                Thing::Dot(dot) => u64::from(dot.hp % 4),
-                Thing::Crate(it) => if it.x < 0.0 { 0 } else { 2 },
-            };
-            stand.words.contains(&Key::from(key))
-        },
-    ),
-    // Some are everywhere.
-    (
-        || shifting(10.0).range(9.0).into(),
-        |stand, thing| match thing {
-            Thing::Dot(dot) => dot.hp % 2 == 1 || within(stand, thing, [true; 3], 9.0),
-            Thing::Crate(_) => false,
-        },
-    ),
-];
-
-/// Positions on a lattice of half units, so that many stand exactly at a distance.
-fn spot(dice: &mut Dice, wide: f64) -> [f64; 3] {
-    let mut on = |most: f64| (dice.within(-most, most) * 2.0).floor() / 2.0;
-    [on(wide), on(2.0), on(wide)]
-}
-
-struct Game {
-    link: Link<Lab>,
-    conns: Vec<ConnectionId>,
-    dots: Vec<Id<Dot>>,
-    crates: Vec<Id<Crate>>,
-    dice: Dice,
-    wide: f64,
-}
-
-impl Game {
-    fn new(make: Make, settings: Settings, seed: u64, wide: f64, many: usize) -> Game {
-        let link = lab::seen_with(settings, make);
-        let mut game =
-            Game { link, conns: vec![], dots: vec![], crates: vec![], dice: Dice(seed), wide };
-        for n in 0..4_u64 {
-            let conn = game.link.join();
-            game.link.subscribe(conn, vec![Key::from(n), Key::from((n + 1) % 4)]);
-            game.conns.push(conn);
-        }
-        (0..many).for_each(|_| game.create());
-        game.link.ticks(12);
-        game
-    }
-
-    fn create(&mut self) {
-        let [x, y, z] = spot(&mut self.dice, self.wide);
-        let hp = self.dice.below(8) as u32;
-        if self.dice.below(4) == 0 {
-            let data = Bytes::from(noise(self.dice.below(40) as usize, u64::from(hp)));
-            self.crates.push(self.link.add(Crate { x, data, ..Crate::default() }));
-        } else {
-            self.dots.push(self.link.add(Dot { x, y, z, hp, ..Dot::default() }));
-        }
-    }
-
-    fn delete(&mut self) {
-        let kinds = (self.dice.below(4) == 0, self.dice.below(1 << 20) as usize);
-        match kinds {
-            (true, n) if !self.crates.is_empty() => {
-                let id = self.crates.swap_remove(n % self.crates.len());
-                self.link.edit(|room| room.delete(id));
-            }
-            (_, n) if !self.dots.is_empty() => {
-                let id = self.dots.swap_remove(n % self.dots.len());
-                self.link.edit(|room| room.delete(id));
-            }
-            _ => {}
-        }
-    }
-
-    fn put(&mut self, id: Id<Dot>, [x, y, z]: [f64; 3]) {
-        self.link.edit(|room| {
-            let mut dot = room.get_mut(id).expect("it lives");
-            dot.set_x(x);
-            dot.set_y(y);
-            dot.set_z(z);
-        });
-    }
-
-    fn act(&mut self) {
-        let (wide, crates) = (self.wide, self.crates.clone());
-        let Some(id) = self.dice.pick(&self.dots) else { return self.create() };
-        match self.dice.below(12) {
-            0..3 => {
-                let to = spot(&mut self.dice, wide);
-                self.put(id, to);
-            }
-            3 => {
-                // Two swap places.
-                let other = self.dice.pick(&self.dots).expect("there are some");
-                let at = |game: &Game, id| {
-                    let dot = game.link.room.room().get::<Dot>(id).expect("it lives");
-                    [dot.x, dot.y, dot.z]
-                };
-                let (a, b) = (at(self, id), at(self, other));
-                self.put(id, b);
-                self.put(other, a);
-            }
-            4 | 5 => {
-                let hp = self.dice.below(9) as u32;
-                self.link.edit(|room| room.get_mut(id).expect("it lives").set_hp(hp));
-            }
-            6 => {
-                let (hp, rank) = (self.dice.below(9) as u32, self.dice.below(3) as f64);
-                self.link.edit(|room| {
-                    let mut dot = room.get_mut(id).expect("it lives");
-                    dot.set_hp(hp);
-                    dot.set_rank(rank);
-                });
-            }
-            7 | 8 => {
-                let Some(id) = self.dice.pick(&crates) else { return };
-                let (x, len) = (spot(&mut self.dice, wide)[0], self.dice.below(90) as usize);
-                let way = self.dice.below(3);
-                self.link.edit(|room| {
-                    let mut it = room.get_mut(id).expect("it lives");
-                    if way != 0 {
-                        it.set_x(x);
-                    }
-                    if way != 1 {
-                        it.set_data(Bytes::from(noise(len, x as i64 as u64))).expect("it fits");
-                    }
-                });
-            }
-            9 => self.create(),
-            10 => self.delete(),
-            _ => {
-                // One goes and another comes, mostly in the same cell.
-                self.delete();
-                self.create();
-            }
-        }
-    }
-
-    /// Many go to one place, or away from it.
-    fn rush(&mut self) {
-        let to = spot(&mut self.dice, self.wide);
-        let ids = self.dots.clone();
-        let gather = self.dice.below(2) == 0;
-        for id in ids {
-            if self.dice.below(3) != 0 {
-                let at = spot(&mut self.dice, self.wide);
-                self.put(id, if gather { to } else { at });
-            }
-        }
-    }
-
-    fn walk(&mut self) {
-        let conn = self.dice.pick(&self.conns).expect("they joined");
-        let mut at = Some(spot(&mut self.dice, self.wide));
-        if self.dice.below(8) == 0 {
-            at = None;
-        }
-        self.link.stand(conn, at);
-        let words = (0..self.dice.below(4)).map(|_| Key::from(self.dice.below(4))).collect();
-        if self.dice.below(2) == 0 {
-            self.link.subscribe(conn, words);
-        }
-    }
-
-    fn turn(&mut self) {
-        let acts = self.dice.below(25);
-        (0..acts).for_each(|_| self.act());
-        match self.dice.below(12) {
-            0 => self.rush(),
-            1 | 2 => self.walk(),
-            _ => {}
-        }
-    }
-}
-
-#[test]
-fn whatever_members_do_each_is_named_once() {
-    for (number, (make, sees)) in INTERESTS.into_iter().enumerate() {
-        // Few in many cells, and more than two words of them in one.
-        for (wide, many) in [(25.0, 60), (12.0, 250), (3.0, 170)] {
-            let seed = number as u64 * 100 + many as u64;
-            let mut game = Game::new(make, Settings::default(), seed, wide, many);
-            let mut audit = Audit::new(&game.link, sees);
-            for _ in 0..60 {
-                game.turn();
-                audit.tick(&mut game.link);
-            }
-        }
-    }
-}
+use super::audit::{Audit, Dice};
+use super::churn::{Make, both, within};
+use super::lab::{self, Crate, Dot, Lab, dot, dots, noise};
+use super::link::Link;
 
 #[test]
 fn a_cell_grows_and_shrinks_over_its_words() {
@@ -329,7 +71,14 @@ fn a_room_where_all_see_all_sends_updates_of_many_parts_from_the_cells() {
         let mut link = lab::seen_with(settings, make);
         let conns: Vec<ConnectionId> = (0..3).map(|_| link.join()).collect();
         let ids: Vec<Id<Dot>> = (0..9000).map(|n| link.add(dot(f64::from(n)))).collect();
-        link.ticks(20);
+        for turn in 0..60 {
+            // Windows grow with what is acknowledged.
+            link.edit(|room| {
+                ids.iter().for_each(|id| room.get_mut(*id).expect("it lives").set_rank(f64::from(turn)))
+            });
+            link.tick();
+        }
+        link.ticks(5);
         let mut audit = Audit::new(&link, |_, _| true);
         let mut steady = 0;
         for turn in 0..40_u32 {
@@ -369,73 +118,100 @@ fn return_to(link: &mut Link<Lab>, ids: &[Id<Dot>], n: u32) {
 }
 
 #[test]
-fn pages_windows_and_rushes_take_a_view_from_cells_to_slots_and_back_and_lose_nothing() {
-    for (number, (make, sees)) in INTERESTS.into_iter().enumerate() {
-        let settings = Settings {
-            window: limits::PART,
-            update_cap: limits::PART,
-            hold_seconds: Some(0),
-            messages_per_second: 10_000,
-            messages_burst: 10_000,
-            ..Settings::default()
-        };
-        let mut game = Game::new(make, settings, number as u64 + 77, 12.0, 120);
-        let mut audit = Audit::new(&game.link, sees);
-        let mut drained = 0;
-        for turn in 0..300 {
-            game.turn();
-            let conn = game.dice.pick(&game.conns).expect("they joined");
-            match game.dice.below(14) {
-                0 => game.link.say(conn, &ClientMessage::Hidden(true)),
-                1 | 2 => game.link.say(conn, &ClientMessage::Hidden(false)),
-                3 => {
-                    let pace = [Pace::Silent, Pace::Late(3), Pace::Stalled];
-                    game.link.client_mut(conn).pace = game.dice.pick(&pace).expect("there are some");
+fn members_with_more_sets_of_changed_fields_than_a_seal_keeps_groups() {
+    let mut link = lab::seen_by(|| both(50.0).range(20.0));
+    let conns: Vec<ConnectionId> = (0..3).map(|_| link.join()).collect();
+    let dots: Vec<Id<Dot>> = (0..220).map(|n| link.add(dot(f64::from(n % 40) - 10.0))).collect();
+    let crates: Vec<Id<Crate>> =
+        (0..30).map(|n| link.add(Crate { x: f64::from(n), ..Crate::default() })).collect();
+    link.ticks(5);
+    let mut audit = Audit::new(&link, |stand, thing| within(stand, thing, [true; 3], 20.0));
+    let mut dice = Dice(11);
+    for turn in 0..80_u32 {
+        let few = turn % 3 == 0;
+        link.edit(|room| {
+            for id in &dots {
+                let mask = if few { dice.below(2) } else { dice.below(128) };
+                let mut dot = room.get_mut(*id).expect("it lives");
+                let n = turn * 3 + (mask as u32);
+                if mask & 1 != 0 {
+                    dot.set_x(f64::from(n % 45) - 12.0);
                 }
-                4 | 5 => {
-                    game.link.client_mut(conn).pace = Pace::Prompt;
-                    game.link.deliver();
+                if mask & 2 != 0 {
+                    dot.set_y(f64::from(n % 3));
                 }
-                6 => {
-                    // More than an update holds.
-                    for _ in 0..4 {
-                        let data = Bytes::from(noise(30_000, game.dice.below(1000)));
-                        let x = spot(&mut game.dice, 12.0)[0];
-                        game.crates.push(game.link.add(Crate { x, data, ..Crate::default() }));
-                    }
+                if mask & 4 != 0 {
+                    dot.set_z(f64::from(n % 5));
                 }
-                7 => {
-                    if game.link.client(conn).is_joined() {
-                        let again = game.link.resume(conn);
-                        let at = game.conns.iter().position(|it| *it == conn).expect("it is one");
-                        game.conns[at] = again;
-                        game.link.tick();
-                        let scratch = game.link.room.room().connection(again).is_some();
-                        assert!(scratch, "it is seated again at turn {turn}");
-                    }
+                if mask & 8 != 0 {
+                    dot.set_hp(n);
                 }
-                8 => game.link.edit(|room| {
-                    let round = room.state::<Board>().round + 1;
-                    room.state_mut::<Board>().set_round(round);
-                }),
-                _ => {}
+                if mask & 16 != 0 {
+                    dot.set_rank(f64::from(n));
+                }
+                if mask & 32 != 0 {
+                    dot.set_aim((n % 20) as f32 * 0.5 - 5.0);
+                }
+                if mask & 64 != 0 {
+                    dot.set_owner(PlayerId(n % 7));
+                }
             }
-            drained += audit.tick_loosely(&mut game.link);
+            for id in &crates {
+                // Longer than one step of a copy, and a difference of a few bytes.
+                let mut it = room.get_mut(*id).expect("it lives");
+                match dice.below(4) {
+                    0 => it
+                        .set_data(Bytes::from(noise(dice.below(700) as usize, turn.into())))
+                        .expect("it fits"),
+                    1 => it.set_label("x".repeat(dice.below(60) as usize)).expect("it fits"),
+                    2 => it.set_x(f64::from(turn % 30)),
+                    _ => {}
+                }
+            }
+        });
+        if turn % 4 == 0 {
+            link.stand(conns[1], Some([dice.within(-5.0, 5.0), 0.0, 0.0]));
         }
-        assert!(drained > 50, "interest {number}: only {drained} comparisons");
-        for conn in game.conns.clone() {
-            game.link.client_mut(conn).pace = Pace::Prompt;
-            game.link.say(conn, &ClientMessage::Hidden(false));
-        }
-        game.link.deliver();
-        for _ in 0..200 {
-            audit.tick_loosely(&mut game.link);
-        }
-        // Back in the cells, where each is named exactly once.
-        let mut audit = Audit::new(&game.link, sees);
-        for _ in 0..20 {
-            game.act();
-            audit.tick(&mut game.link);
+        audit.tick(&mut link);
+    }
+}
+
+#[test]
+fn walkers_find_cells_whose_numbers_others_had() {
+    for make in
+        [(|| both(10.0).dims(Xz).range(22.0).into()) as Make, || both(3.0).dims(Xz).range(22.0).into()]
+    {
+        let mut link = lab::seen_by(make);
+        let conns: Vec<ConnectionId> = (0..5).map(|_| link.join()).collect();
+        let mut dots: Vec<Id<Dot>> = (0..150).map(|n| link.add(dot(f64::from(n % 30) - 15.0))).collect();
+        link.ticks(3);
+        let mut audit = Audit::new(&link, |stand, thing| within(stand, thing, [true, false, true], 22.0));
+        let mut dice = Dice(21);
+        for turn in 0..250_u32 {
+            let middle = f64::from(turn) * 6.0;
+            for (n, conn) in conns.iter().enumerate() {
+                match dice.below(12) {
+                    0 => link.stand(*conn, None),
+                    1 => link.stand(*conn, Some([-1e7 * n as f64, 0.0, 1e7])),
+                    2 => {}
+                    _ => link
+                        .stand(*conn, Some([middle + dice.within(-20.0, 20.0), 0.0, dice.within(-9.0, 9.0)])),
+                }
+            }
+            for at in 0..dots.len() {
+                match dice.below(6) {
+                    0 => {
+                        link.edit(|room| room.delete(dots[at]));
+                        dots[at] = link.add(dot(middle + dice.within(-30.0, 30.0)));
+                    }
+                    1 | 2 => {
+                        let (x, id) = (middle + dice.within(-30.0, 30.0), dots[at]);
+                        link.edit(|room| room.get_mut(id).expect("it lives").set_x(x));
+                    }
+                    _ => {}
+                }
+            }
+            audit.tick(&mut link);
         }
     }
 }

@@ -35,7 +35,7 @@ fn threads(jobs: usize) -> Box<Spread> {
 #[test]
 fn a_cell_of_seventy_thousand_is_walked_only_by_those_who_move() {
     const MANY: u32 = 70_000;
-    let mut link = lab::seen_with(roomy(), || dots(1000.0).dims(Xz).range(40.0));
+    let mut link = lab::seen_with(roomy(), || dots(1000.0).dims(Xz).range(15.0));
     link.room.set_workers(threads(5));
     let conns: Vec<ConnectionId> = (0..4).map(|_| link.join()).collect();
     let ids: Vec<Id<Dot>> = (0..MANY)
@@ -44,7 +44,7 @@ fn a_cell_of_seventy_thousand_is_walked_only_by_those_who_move() {
     link.ticks(20);
     let sees = |stand: &Stand, thing: Thing<'_>| {
         let (Thing::Dot(dot), Some([x, _, z])) = (thing, stand.at) else { return false };
-        (dot.x - x).powi(2) + (dot.z - z).powi(2) <= 1600.0
+        (dot.x - x).powi(2) + (dot.z - z).powi(2) <= 225.0
     };
     let mut audit = Audit::new(&link, sees);
     let cost = |link: &mut Link<Lab>, audit: &mut Audit<_>| {
@@ -78,7 +78,8 @@ fn a_view_past_its_bound_keeps_the_lowest_ids_and_comes_back() {
         };
         let mut link = lab::seen_with(roomy(), make);
         let conn = link.join();
-        let mut ids: Vec<Id<Dot>> = (0..limits::VIEW as u32 + 300).map(|n| link.add(dot(f64::from(n)))).collect();
+        let mut ids: Vec<Id<Dot>> =
+            (0..limits::VIEW as u32 + 300).map(|n| link.add(dot(f64::from(n)))).collect();
         link.ticks(20);
         let own = 2;
         let check = |link: &mut Link<Lab>, ids: &[Id<Dot>]| {
@@ -192,12 +193,14 @@ fn positions_that_are_not_finite_come_and_go_in_the_cells() {
     let ids: Vec<Id<Dot>> = (0..100).map(|n| link.add(dot(f64::from(n % 20)))).collect();
     link.ticks(2);
     let mut audit = Audit::new(&link, sees);
-    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, f64::MIN_POSITIVE, -0.0, 3.0, 8.5, 11.0];
+    let odd =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, f64::MIN_POSITIVE, -0.0, 3.0, 8.5, 11.0];
     let mut dice = Dice(9);
     for _ in 0..200 {
         for _ in 0..dice.below(12) {
             let id = dice.pick(&ids).expect("there are some");
-            let (x, y) = (dice.pick(&odd).expect("some"), dice.pick(&[0.0, 0.0, f64::NAN, 1e300]).expect("some"));
+            let (x, y) =
+                (dice.pick(&odd).expect("some"), dice.pick(&[0.0, 0.0, f64::NAN, 1e300]).expect("some"));
             link.edit(|room| {
                 let mut dot = room.get_mut(id).expect("it lives");
                 dot.set_x(x);
@@ -218,9 +221,7 @@ fn connections_come_and_go_by_the_hundred() {
     let mut link = lab::seen_with(Settings { hold_seconds: Some(0), ..roomy() }, || dots(10.0).range(25.0));
     link.room.set_workers(threads(7));
     let ids: Vec<Id<Dot>> = (0..200).map(|n| link.add(dot(f64::from(n % 40)))).collect();
-    let sees = |stand: &Stand, thing: Thing<'_>| {
-        matches!((thing, stand.at), (Thing::Dot(dot), Some([x, ..])) if (dot.x - x).abs() <= 25.0)
-    };
+    let sees = |stand: &Stand, thing: Thing<'_>| matches!((thing, stand.at), (Thing::Dot(dot), Some([x, ..])) if (dot.x - x).abs() <= 25.0);
     let mut audit = Audit::new(&link, sees);
     let (mut dice, mut there) = (Dice(4), Vec::new());
     for turn in 0..60_u32 {
@@ -232,7 +233,11 @@ fn connections_come_and_go_by_the_hundred() {
                 break;
             }
             let conn = there.swap_remove(dice.below(there.len() as u64) as usize);
-            if link.client(conn).is_joined() && dice.below(2) == 0 { link.leave(conn) } else { link.drop_link(conn) }
+            if link.client(conn).is_joined() && dice.below(2) == 0 {
+                link.leave(conn)
+            } else {
+                link.drop_link(conn)
+            }
         }
         for conn in there.iter().filter(|conn| link.client(**conn).is_joined()).copied().collect::<Vec<_>>() {
             if dice.below(4) == 0 {
@@ -265,10 +270,13 @@ fn what_panics_on_several_threads_shows_nothing_and_stops_nobody() {
     let interests: [Box<dyn Fn() -> Visibility<Lab> + Send + Sync>; 3] = [
         Box::new(move || placed().around(here).into()),
         Box::new(move || {
-            placed().around(here).sees(move |_, _, entity| {
-                assert!(!odd(entity), "as asked");
-                true
-            }).into()
+            placed()
+                .around(here)
+                .sees(move |_, _, entity| {
+                    assert!(!odd(entity), "as asked");
+                    true
+                })
+                .into()
         }),
         Box::new(move || {
             placed().around(here).limit(20, move |_, _, entity| {
@@ -287,7 +295,9 @@ fn what_panics_on_several_threads_shows_nothing_and_stops_nobody() {
             link.tick();
             link.stand(conns[3], Some([0.0, 1.0, 0.0]));
             for turn in 0..5 {
-                link.edit(|room| ids.iter().for_each(|id| room.get_mut(*id).expect("it lives").set_rank(f64::from(turn))));
+                link.edit(|room| {
+                    ids.iter().for_each(|id| room.get_mut(*id).expect("it lives").set_rank(f64::from(turn)))
+                });
                 link.tick();
             }
             assert!(link.logged("hook_panicked") > 0, "interest {number} says so");
@@ -335,10 +345,10 @@ fn workers_may_change_at_any_time() {
 
 /// A crowd with large entities, played with so many jobs; returns what each connection was sent.
 fn play(jobs: Option<usize>, crates: u64, size: usize) -> Vec<Vec<u8>> {
-    let settings = Settings { window: 64 << 20, update_cap: limits::UPDATE_MOST, piece_level: 1, ..Settings::default() };
-    let mut link = lab::seen_with(settings, || {
-        dots(10.0).kind::<Crate, _>(|it| [it.x, 0.0, 0.0]).dims(Xz).range(30.0)
-    });
+    let settings =
+        Settings { window: 64 << 20, update_cap: limits::UPDATE_MOST, piece_level: 1, ..Settings::default() };
+    let mut link =
+        lab::seen_with(settings, || dots(10.0).kind::<Crate, _>(|it| [it.x, 0.0, 0.0]).dims(Xz).range(30.0));
     link.keep = true;
     if let Some(jobs) = jobs {
         link.room.set_workers(threads(jobs));

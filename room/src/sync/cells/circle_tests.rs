@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::store::records::Records;
 use crate::sync::grid::{distance2, on_axes};
-use crate::sync::interest::{Lens, Notes, Part, PartView, Place, Reach, RekeyScratch, Shape, SubscribeScratch};
+use crate::sync::interest::{
+    Lens, Notes, Part, PartView, Place, Reach, RekeyScratch, Shape, SubscribeScratch,
+};
 use crate::sync::keys::Keys;
 use crate::sync::seen::{Looked, Seen};
 use crate::sync::workers::Shared;
@@ -201,7 +203,12 @@ fn check_all(seed: u64, cells: &[f64], ranges: &[f64], from: &[f64]) {
 
 #[test]
 fn a_range_of_some_cells_is_exact() {
-    check_all(1, &[1.0, 10.0, 32.0, 0.1, 1e-5, 1e6], &[0.3, 1.0, 1.5, 3.0, 6.0], &[0.0, 1.0, 7.0, 1000.0, 1e6]);
+    check_all(
+        1,
+        &[1.0, 10.0, 32.0, 0.1, 1e-5, 1e6],
+        &[0.3, 1.0, 1.5, 3.0, 6.0],
+        &[0.0, 1.0, 7.0, 1000.0, 1e6],
+    );
 }
 
 #[test]
@@ -224,7 +231,10 @@ fn a_range_is_exact_in_cells_far_out() {
 
 #[test]
 fn a_range_is_exact_where_single_precision_has_no_numbers() {
-    for power in [-300, -160, -60, -45, -40, -30, -25, -23, -22, -21, -20, -19, -18, 17, 18, 19, 20, 25, 38, 39, 60, 140] {
+    for power in [
+        -300, -160, -60, -45, -40, -30, -25, -23, -22, -21, -20, -19, -18, 17, 18, 19, 20, 25, 38, 39, 60,
+        140,
+    ] {
         check_all(6, &[10f64.powi(power)], &[0.0, 1e-3, 0.5, 1.0, 3.0, 6.0], &[0.0, 1.0, 100.0]);
     }
 }

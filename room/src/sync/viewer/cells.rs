@@ -103,21 +103,24 @@ impl Viewer {
         if gone.is_empty() || came.is_empty() {
             return;
         }
-        let mut at = 0;
+        // What came and is no crossing moves up.
+        let (mut at, mut end) = (0, 0);
         gone.retain(|slot| {
             while came.get(at).is_some_and(|other| other < slot) {
-                at += 1;
+                came[end] = came[at];
+                (at, end) = (at + 1, end + 1);
             }
             if came.get(at) != Some(slot) {
                 return true;
             }
-            came.remove(at);
+            at += 1;
             if press.records.changed().contains(*slot) {
                 let record = press.records.at(*slot);
                 records[record.group as usize].push(press.records.all_bytes(), record);
             }
             false
         });
+        came.drain(end..at);
     }
 
     /// The places of the records that [`compare_cells`](Self::compare_cells) copied.
