@@ -63,7 +63,8 @@ impl Dice {
 
     /// A few steps of the last place up or down.
     fn nudge(&mut self, mut x: f64) -> f64 {
-        let steps = self.below(4);
+        // Squares of what is next to zero have no numbers.
+        let steps = if x == 0.0 { 0 } else { self.below(4) };
         let up = self.below(2) == 0;
         (0..steps).for_each(|_| x = if up { x.next_up() } else { x.next_down() });
         x
@@ -232,7 +233,7 @@ fn a_range_is_exact_in_cells_far_out() {
 #[test]
 fn a_range_is_exact_where_single_precision_has_no_numbers() {
     for power in [
-        -300, -160, -60, -45, -40, -30, -25, -23, -22, -21, -20, -19, -18, 17, 18, 19, 20, 25, 38, 39, 60,
+        -150, -100, -60, -45, -40, -30, -25, -23, -22, -21, -20, -19, -18, 17, 18, 19, 20, 25, 38, 39, 60,
         140,
     ] {
         check_all(6, &[10f64.powi(power)], &[0.0, 1e-3, 0.5, 1.0, 3.0, 6.0], &[0.0, 1.0, 100.0]);
