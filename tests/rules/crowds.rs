@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use room::prelude::*;
 use room::runtime::{Identity, Settings};
+use room::server::Threads;
+use room::sync::workers::Workers;
 use room::{Key, Keys, limits};
 
 use super::audit::{Audit, Dice, Thing};
@@ -343,15 +345,15 @@ fn workers_may_change_at_any_time() {
     }
 }
 
-/// A crowd with large entities, played with so many jobs; returns what each connection was sent.
-fn play(jobs: Option<usize>, crates: u64, size: usize) -> Vec<Vec<u8>> {
+/// A crowd with large entities, played with these threads; returns what each connection was sent.
+fn play(workers: Option<Box<dyn Workers>>, crates: u64, size: usize) -> Vec<Vec<u8>> {
     let settings =
         Settings { window: 64 << 20, update_cap: limits::UPDATE_MOST, piece_level: 1, ..Settings::default() };
     let mut link =
         lab::seen_with(settings, || dots(10.0).kind::<Crate, _>(|it| [it.x, 0.0, 0.0]).dims(Xz).range(30.0));
     link.keep = true;
-    if let Some(jobs) = jobs {
-        link.room.set_workers(threads(jobs));
+    if let Some(workers) = workers {
+        link.room.set_workers(workers);
     }
     let conns: Vec<ConnectionId> = (0..9).map(|_| link.join()).collect();
     let ids: Vec<Id<Crate>> = (0..crates)
@@ -386,13 +388,15 @@ fn play(jobs: Option<usize>, crates: u64, size: usize) -> Vec<Vec<u8>> {
 fn shared_pieces_are_the_same_for_any_number_of_jobs() {
     let alone = play(None, 60, 5000);
     for jobs in [1, 2, 3, 8, 40] {
-        assert!(play(Some(jobs), 60, 5000) == alone, "{jobs} jobs");
+        assert!(play(Some(threads(jobs)), 60, 5000) == alone, "{jobs} jobs");
     }
+    let pool = Threads::new(2).expect("two threads");
+    assert!(play(Some(Box::new(pool)), 60, 5000) == alone, "a server's threads");
 }
 
 #[test]
 fn pieces_past_the_bound_of_their_memory_are_the_same_for_any_number_of_jobs() {
     let many = (limits::PIECE_CACHE / limits::BLOB) as u64 + 60;
     let alone = play(None, many, limits::BLOB);
-    assert!(play(Some(8), many, limits::BLOB) == alone);
+    assert!(play(Some(threads(8)), many, limits::BLOB) == alone);
 }

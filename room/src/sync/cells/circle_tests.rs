@@ -186,7 +186,7 @@ const AXES: [[bool; 3]; 3] = [[true, true, false], [true, false, true], [true; 3
 /// Checks many settings; `from` is in cells, `r` too.
 fn check_all(seed: u64, cells: &[f64], ranges: &[f64], from: &[f64]) {
     let mut dice = Dice(seed);
-    let (mut checked, cases) = (0, 4000);
+    let (mut checked, cases) = (0, 1500);
     for _ in 0..cases {
         let cell = dice.pick(cells) * (1.0 + dice.unit() * 0.5);
         let axes = dice.pick(&AXES);
