@@ -1,7 +1,7 @@
 //! What a tick costs: `cargo bench --bench tick`. Prints one line a measurement.
 //!
 //! The crowd: 20,000 entities that all move by at most 0.5 units a tick in a square of 1,414 units, 1,000
-//! connections, range 80, cells of 32, coordinates in steps of 0.01. Beside it, in the same run and on the same
+//! connections, range 80, cells of 40, coordinates in steps of 0.01. Beside it, in the same run and on the same
 //! buffers, the floor: the same records copied one by one from known lists.
 
 #[path = "tick/world.rs"]

@@ -72,6 +72,9 @@ pub struct Static {
 
 movers!(PlainMut of Plain, QuantizedMut of Quantized, StaticMut of Static);
 
+/// Half of the range: few cells to look at, and few of them cut by the circle.
+const CELL: f64 = 40.0;
+
 /// The game of the crowd.
 pub struct CrowdGame<K>(Vec<Id<K>>);
 
@@ -84,7 +87,7 @@ impl<K: Mover> Game for CrowdGame<K> {
     }
 
     fn interest(&self) -> Visibility<Self> {
-        grid::<Self>(32.0)
+        grid::<Self>(CELL)
             .dims(Xy)
             .kind(|mover: &K| mover.place())
             .around(|room, conn| Some(room.get(conn.scratch?)?.place()))
