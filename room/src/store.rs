@@ -102,6 +102,8 @@ pub trait AnyStore: Any + Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// How many entities.
     fn count(&self) -> usize;
+    /// Whether something was written since the last seal.
+    fn has_writes(&self) -> bool;
     /// Removes a row by moving the last one into it; returns the slot of the one that moved.
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32>;
     /// Appends the default of a state or private kind; returns its row.
@@ -140,6 +142,9 @@ impl<K: Entity> AnyStore for Store<K> {
     }
     fn count(&self) -> usize {
         self.slots.len()
+    }
+    fn has_writes(&self) -> bool {
+        !self.dirty.is_empty()
     }
 
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32> {

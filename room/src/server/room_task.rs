@@ -159,6 +159,9 @@ impl<G: Game> RoomTask<G> {
                 () = stopped(stop) => return Outcome::Stopped,
                 () = tokio::time::sleep_until(deadline.into()) => self.guarded(Self::turn),
                 Some(command) = self.commands.recv() => self.guarded(|task| task.take(command)),
+                () = std::future::ready(()), if self.runtime.is_hasty() => self.guarded(|task| {
+                    task.runtime.improve();
+                }),
             };
             if let Err(message) = step {
                 return Outcome::Failed(message);
