@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
+use super::frames::Message;
 use super::outbox::{End, Outbox};
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
@@ -25,7 +26,7 @@ pub(super) enum Command<G: Game> {
     /// A client was let in.
     Open(Box<Open>),
     /// A whole message.
-    Message { conn: ConnectionId, bytes: Vec<u8> },
+    Message { conn: ConnectionId, bytes: Message },
     /// A socket ended.
     Close { conn: ConnectionId, how: Closed },
     /// A look at the room between two ticks.
@@ -145,12 +146,18 @@ const NOT_SAVED: &str = r#"{"saved":false}"#;
 
 impl<G: Game> RoomTask<G> {
     async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Outcome {
+        let deadline = |task: &Self| (task.opened + task.pace.next()).into();
+        let (stopped, due) = (stopped(stop), tokio::time::sleep_until(deadline(self)));
+        tokio::pin!(stopped, due);
         loop {
-            let deadline = self.opened + self.pace.next();
             let step = tokio::select! {
                 biased;
-                () = stopped(stop) => return Outcome::Stopped,
-                () = tokio::time::sleep_until(deadline.into()) => self.guarded(Self::turn),
+                () = &mut stopped => return Outcome::Stopped,
+                () = &mut due => {
+                    let step = self.guarded(Self::turn);
+                    due.as_mut().reset(deadline(self));
+                    step
+                }
                 Some(command) = self.commands.recv() => self.guarded(|task| task.take(command)),
             };
             if let Err(message) = step {
@@ -171,10 +178,12 @@ impl<G: Game> RoomTask<G> {
 
     /// A command, and what waits behind it.
     fn take(&mut self, first: Command<G>) {
-        self.handle(first);
+        // Reading the clock for each costs more than handling most of them.
+        let now = self.now();
+        self.handle(first, now);
         for _ in 0..limits::ROOM_QUEUE {
             let Ok(command) = self.commands.try_recv() else { break };
-            self.handle(command);
+            self.handle(command, now);
         }
     }
 
@@ -193,8 +202,7 @@ impl<G: Game> RoomTask<G> {
         }
     }
 
-    fn handle(&mut self, command: Command<G>) {
-        let now = self.now();
+    fn handle(&mut self, command: Command<G>, now: Duration) {
         match command {
             Command::Check(check) => {
                 let Check { resume, reply, turn } = *check;
