@@ -16,6 +16,7 @@
 #![allow(unreachable_pub, reason = "in a program `pub` says what a module offers the others")]
 
 #[path = "../common/args.rs"]
+#[allow(dead_code, reason = "it takes texts alone")]
 mod args;
 mod read;
 mod svg;

@@ -85,7 +85,7 @@ pub fn bars(title: &str, groups: &[Group]) -> String {
 
 /// Lines on two logarithmic scales, each with its label at its end.
 pub fn lines(title: &str, below: &str, all: &[Growth]) -> String {
-    let (left, right, top, height) = (110.0, 210.0, 50.0, 460.0);
+    let (left, right, top, height) = (110.0, 230.0, 50.0, 460.0);
     let across = Scale::of(2.0, all.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x)));
     let up = Scale::of(10.0, all.iter().flat_map(|line| line.points.iter().map(|(_, y)| *y)));
     let x_of = |x: f64| left + (WIDTH - left - right) * across.place(x);
