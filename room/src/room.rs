@@ -468,8 +468,9 @@ impl<G: Game> Room<G> {
     /// Whether a connection was sent an entity and holds it.
     #[must_use]
     pub fn was_sent(&self, conn: ConnectionId, id: impl Into<EntityId>) -> bool {
-        let viewer = self.by_id.get(&conn).and_then(|viewer| self.views.as_ref()?.viewer(*viewer));
-        viewer.zip(self.world.slot(id.into())).is_some_and(|(viewer, slot)| viewer.knows(slot))
+        let (viewer, slot) = (self.by_id.get(&conn), self.world.slot(id.into()));
+        let views = self.views.as_ref().zip(viewer).zip(slot);
+        views.is_some_and(|((views, viewer), slot)| views.knows(*viewer, slot))
     }
 
     /// Whether every update that is due was sent to a connection and acknowledged, nothing held back.

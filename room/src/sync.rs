@@ -1,34 +1,41 @@
 //! The sync core: what changed, who sees it, and each connection's update. No I/O, no clock.
 //!
-//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`] and
-//! [`interest`] say who may see what; [`viewer`] is one connection's view, cut by [`limit`]; [`update`] lays its
-//! messages out, with shared [`pieces`].
+//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`], [`cells`] and
+//! [`interest`] say who may see what; [`viewer`] is one connection's view, of [`seen`] cells or of slots, cut by
+//! [`limit`]; [`update`] lays its messages out, with shared [`pieces`]. [`workers`] may share the connections out.
 
+pub mod cells;
 pub mod explain;
 mod fit;
+mod grid;
 pub mod interest;
 pub mod keys;
 pub mod limit;
 pub mod pieces;
+pub mod seen;
 pub mod update;
 pub mod viewer;
 pub mod window;
+pub mod workers;
 pub mod world;
+
+use std::sync::{Mutex, PoisonError};
 
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
-use crate::store::bits::SlotSet;
+use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
 use crate::tick::Tick;
-use crate::wire::deflate::Compressor;
 use crate::wire::message::{Ack, Claim};
-use interest::{Lens, Part, Shape, SubscribeScratch};
-use keys::{Key, Keys};
+use interest::{Lens, Part, RekeyScratch, Shape, SubscribeScratch};
+use keys::Key;
 use limit::Limit;
-use pieces::Pieces;
-use update::{Outbox, Press, Stats};
+use pieces::{Maker, Pieces};
+use seen::Looked;
+use update::{Letter, Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
 use window::Window;
+use workers::{Serial, Workers};
 use world::World;
 
 /// Settings of the sync core.
@@ -58,6 +65,14 @@ impl Default for SyncSettings {
     }
 }
 
+/// What one thread works with.
+struct Bench {
+    scratch: Scratch,
+    maker: Maker,
+    out: Outbox,
+    stats: Stats,
+}
+
 /// The views of all connections of a room.
 pub struct Views {
     settings: SyncSettings,
@@ -67,11 +82,15 @@ pub struct Views {
     viewers: Vec<Option<Viewer>>,
     records: Records,
     pieces: Pieces,
-    compressor: Compressor,
-    scratch: Scratch,
+    benches: Vec<Bench>,
+    workers: Box<dyn Workers>,
+    rekeying: RekeyScratch,
+    asked: Vec<u32>,
     subscribing: SubscribeScratch,
-    keys: Keys,
-    out: Outbox,
+    /// Viewers to whom the touched keys of a part need not be told.
+    told: Vec<bool>,
+    /// Entities with several keys, and how many there are.
+    several: (Bits, usize),
     stats: Stats,
     last: Tick,
 }
@@ -83,21 +102,38 @@ impl Views {
         let own = Part::new(Shape::Keys, false);
         let parts =
             std::iter::once(own).chain(parts.into_iter().map(|(shape, narrows)| Part::new(shape, narrows)));
-        Views {
+        let mut views = Views {
             settings,
             parts: parts.collect(),
             limit,
             viewers: Vec::new(),
             records: Records::default(),
             pieces: Pieces::default(),
-            compressor: Compressor::new(),
-            scratch: Scratch::default(),
+            benches: Vec::new(),
+            workers: Box::new(Serial),
+            rekeying: RekeyScratch::default(),
+            asked: Vec::new(),
             subscribing: SubscribeScratch::default(),
-            keys: Keys::default(),
-            out: Outbox::default(),
+            told: Vec::new(),
+            several: (Bits::default(), 0),
             stats: Stats::default(),
             last: Tick::ZERO,
-        }
+        };
+        views.set_workers(Box::new(Serial));
+        views
+    }
+
+    /// Lets these threads share out the connections. What is sent is the same for any number of them.
+    pub fn set_workers(&mut self, workers: Box<dyn Workers>) {
+        let jobs = workers.jobs().max(1);
+        let level = self.settings.piece_level;
+        self.benches.resize_with(jobs, || Bench {
+            scratch: Scratch::default(),
+            maker: Maker::new(level),
+            out: Outbox::default(),
+            stats: Stats::default(),
+        });
+        self.workers = workers;
     }
 
     /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
@@ -123,18 +159,17 @@ impl Views {
         if index == self.viewers.len() {
             self.viewers.push(None);
         }
-        let table = &mut self.parts[0].table;
-        let mut own = [table.intern(&Key::EVERYWHERE), table.intern(&Key::from(player))];
-        own.sort_unstable();
-        table.subscribe(index as u32, &mut viewer.parts[0].keys, &own);
+        let own = &mut self.parts[0];
+        let keys = [own.table.intern(&Key::EVERYWHERE), own.table.intern(&Key::from(player))];
+        own.give(index as u32, &mut viewer.parts[0], &keys, &mut self.subscribing);
         self.viewers[index] = Some(viewer);
         index as u32
     }
 
     /// Removes a connection's view; returns the bytes that its link carried in a second, where that is known.
     pub fn remove(&mut self, viewer: u32, now: Tick) -> Option<usize> {
-        let mut gone = self.viewers[viewer as usize].take()?;
-        for (part, view) in self.parts.iter_mut().zip(&mut gone.parts) {
+        let gone = self.viewers[viewer as usize].take()?;
+        for (part, view) in self.parts.iter_mut().zip(&gone.parts) {
             part.unsubscribe(viewer, view);
         }
         gone.window.pace(now, self.settings.tick_rate)
@@ -144,6 +179,12 @@ impl Views {
     #[must_use]
     pub fn viewer(&self, viewer: u32) -> Option<&Viewer> {
         self.viewers.get(viewer as usize)?.as_ref()
+    }
+
+    /// Whether a connection was sent the entity of a slot.
+    #[must_use]
+    pub fn knows(&self, viewer: u32, slot: u32) -> bool {
+        self.viewer(viewer).is_some_and(|viewer| viewer.knows(slot, &self.parts))
     }
 
     /// A client says what it has of what it was sent. Returns whether that is more than it had.
@@ -173,21 +214,35 @@ impl Views {
     }
 
     /// Second half of a seal: asks the interest and lays out every connection's update. The messages are in
-    /// [`outbox`](Self::outbox) until the next seal.
+    /// [`messages`](Self::messages) until the next seal.
     pub fn update(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
-        self.out.bytes.clear();
-        self.out.messages.clear();
-        self.rekey(tick, world, lens);
+        self.rekey(world, lens);
         self.subscribe(lens);
-        self.mark(tick);
-        let always =
-            self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
-        let Views {
-            settings, parts, limit, viewers, records, pieces, compressor, scratch, out, stats, ..
-        } = self;
+        self.mark();
+        self.assemble(tick, world, lens);
+        let Views { benches, pieces, stats, .. } = self;
+        for bench in benches.iter_mut() {
+            let Looked { cells, distances } = bench.scratch.take_looked();
+            stats.add(Stats { cells, distances, ..std::mem::take(&mut bench.stats) });
+        }
+        pieces.settle(benches.iter_mut().map(|bench| &mut bench.maker));
+        self.last = tick;
+    }
+
+    /// Whether views can be compared cell by cell in this seal.
+    fn is_by_cells(&self) -> bool {
+        let plain = |part: &Part| !part.narrows && !part.remembers();
+        self.several.1 == 0 && self.limit.most.is_none() && self.parts.iter().all(plain)
+    }
+
+    /// Lays out every connection's update, a run of connections to each bench.
+    fn assemble(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
+        let by_cells = self.is_by_cells();
+        let Views { settings, parts, limit, viewers, records, pieces, benches, workers, last, .. } = self;
+        let always = parts.iter().any(|p| p.narrows) || (limit.most.is_some() && !limit.on_change);
         let sealed = Sealed {
             tick,
-            last: self.last,
+            last: *last,
             changed: records.changed(),
             parts,
             limit: *limit,
@@ -195,56 +250,110 @@ impl Views {
             cap: settings.update_cap,
             window: settings.window,
             hash: settings.view_hash,
+            by_cells,
         };
-        let level = settings.piece_level;
-        let mut press = Press { world, records, pieces, compressor, level, out, stats };
-        for (index, viewer) in viewers.iter_mut().enumerate() {
-            if let Some(viewer) = viewer {
-                viewer.look |= always || (viewer.stale && limit.most.is_some());
-                viewer.update(index as u32, &sealed, scratch, &mut press);
+        let share = viewers.len().div_ceil(benches.len()).max(1);
+        let shares = viewers.chunks_mut(share).enumerate().map(|(i, viewers)| (i * share, viewers));
+        let work = |(first, viewers): (usize, &mut [Option<Viewer>]), bench: &mut Bench| {
+            let Bench { scratch, maker, out, stats } = bench;
+            let mut press = Press { world, records, pieces, maker, out, stats };
+            for (index, viewer) in (first as u32..).zip(viewers) {
+                if let Some(viewer) = viewer {
+                    viewer.look |= always || (viewer.stale && limit.most.is_some());
+                    viewer.update(index, &sealed, scratch, &mut press);
+                }
             }
+        };
+        for bench in benches.iter_mut() {
+            bench.out.clear();
         }
-        self.last = tick;
+        if let [bench] = &mut benches[..] {
+            shares.for_each(|share| work(share, bench));
+            return;
+        }
+        let jobs: Vec<_> = shares.zip(benches).map(|job| Mutex::new(Some(job))).collect();
+        workers.run(jobs.len(), &|job| {
+            let job = jobs[job].lock().unwrap_or_else(PoisonError::into_inner).take();
+            job.into_iter().for_each(|(share, bench)| work(share, bench));
+        });
     }
 
-    /// The messages of the last seal.
+    /// The messages of the last seal, in the order of connections: each with its viewer and where its bytes are.
+    pub fn messages(&self) -> impl Iterator<Item = (u32, Letter)> + '_ {
+        let benches = self.benches.iter().zip(0..);
+        benches.flat_map(|(bench, number)| {
+            let messages = bench.out.messages.iter();
+            messages.map(move |(viewer, range)| (*viewer, Letter { bench: number, range: range.clone() }))
+        })
+    }
+
+    /// The bytes of a message of the last seal.
     #[must_use]
-    pub fn outbox(&self) -> &Outbox {
-        &self.out
+    pub fn letter(&self, letter: Letter) -> &[u8] {
+        &self.benches[letter.bench as usize].out.bytes[letter.range]
     }
 
     /// Asks the keys of what was created, changed or named, and takes those of what was deleted.
-    fn rekey(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
+    fn rekey(&mut self, world: &World, lens: &dyn Lens) {
+        self.pieces.grow(world.slot_count());
+        self.several.0.grow(world.slot_count());
         for part in &mut self.parts {
-            part.table.grow(world.slot_count());
+            part.table.begin(world.slot_count());
         }
         for slot in world.dead() {
             self.pieces.forget(*slot);
             for part in &mut self.parts {
-                part.table.remove(*slot, tick);
+                part.table.remove(*slot);
             }
         }
         for slot in self.records.slots() {
             self.pieces.forget(*slot);
         }
         for slot in world.born().iter().filter(|slot| world.is_live(**slot)) {
-            self.place_own(*slot, tick, world);
+            self.place_own(*slot, world);
         }
-        let asked = self.records.slots().iter().chain(world.born()).chain(world.to_rekey());
-        for slot in asked.filter(|slot| shown_by_interest(world, **slot)) {
-            for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
-                part.rekey(index, *slot, lens, &mut self.keys, tick);
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
+        let all = self.records.slots().iter().chain(world.born()).chain(world.to_rekey());
+        asked.extend(all.filter(|slot| shown_by_interest(world, **slot)));
+        for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
+            part.rekey(index, &asked, lens, &mut self.rekeying);
+        }
+        self.count_several(world.dead());
+        self.count_several(&asked);
+        self.asked = asked;
+        for part in &mut self.parts {
+            for slot in self.records.slots() {
+                part.table.mark(*slot, self.records.at(*slot));
+            }
+            part.table.lay(&self.records);
+        }
+    }
+
+    /// Takes note of which of some slots have several keys.
+    fn count_several(&mut self, slots: &[u32]) {
+        // One grid gives one key.
+        if let [_, Part { shape: Shape::Grid { .. }, .. }] = &self.parts[..] {
+            return;
+        }
+        let (several, count) = &mut self.several;
+        for slot in slots {
+            let keys: usize = self.parts.iter().map(|part| part.table.places_of(*slot).len()).sum();
+            if keys > 1 {
+                *count += usize::from(several.insert(*slot));
+            } else {
+                *count -= usize::from(several.remove(*slot));
             }
         }
     }
 
     /// The keys of the room's state and of private states.
-    fn place_own(&mut self, slot: u32, tick: Tick, world: &World) {
+    fn place_own(&mut self, slot: u32, world: &World) {
         let info = world.info(slot);
         if info.id == EntityId::STATE {
-            self.parts[0].table.set(slot, &[Key::EVERYWHERE], tick);
+            self.parts[0].table.set(slot, &[Key::EVERYWHERE]);
         } else if let Some(player) = info.private_to {
-            self.parts[0].table.set(slot, &[Key::from(player)], tick);
+            self.parts[0].table.set(slot, &[Key::from(player)]);
         }
     }
 
@@ -257,25 +366,25 @@ impl Views {
         }
     }
 
-    /// Tells the viewers of every key in which something moved or changed.
-    fn mark(&mut self, tick: Tick) {
-        let Views { parts, viewers, records, .. } = self;
-        for part in parts {
-            part.table.drain_moved(|ids| {
-                for id in ids {
+    /// Tells the viewers of every key that was touched.
+    fn mark(&mut self) {
+        let Views { parts, viewers, told, .. } = self;
+        for (part, number) in parts.iter().zip(0..) {
+            // One that looks at all of the part anyway need not be told of every key.
+            told.clear();
+            let knows = |viewer: &Viewer| viewer.look && viewer.looks_at_all(number);
+            told.extend(viewers.iter().map(|viewer| viewer.as_ref().is_none_or(knows)));
+            if told.iter().all(|told| *told) {
+                continue;
+            }
+            for key in part.table.touched() {
+                let words = part.table.cell(*key).words();
+                let moved = words.iter().any(|word| word.gone | word.moved != 0);
+                for id in part.table.viewers(*key).iter().filter(|id| !told[**id as usize]) {
                     if let Some(viewer) = &mut viewers[*id as usize] {
-                        viewer.look = true;
+                        viewer.touch(number, *key, moved);
                     }
                 }
-            });
-            for slot in records.slots() {
-                part.table.mark_changed(*slot, tick, |ids| {
-                    for id in ids {
-                        if let Some(viewer) = &mut viewers[*id as usize] {
-                            viewer.stale = true;
-                        }
-                    }
-                });
             }
         }
     }
@@ -286,7 +395,7 @@ impl Views {
         let mut viewers = SlotSet::default();
         for part in self.parts.iter().skip(1) {
             if let Some(number) = part.table.number(key) {
-                part.table.cell(number).viewers.iter().for_each(|viewer| viewers.insert(*viewer));
+                part.table.viewers(number).iter().for_each(|viewer| viewers.insert(*viewer));
             }
         }
         viewers

@@ -64,10 +64,6 @@ impl<'a> EntityRef<'a> {
         self.world.owner(self.slot)
     }
 
-    fn type_id(&self) -> TypeId {
-        self.world.type_id(self.slot)
-    }
-
     /// The name of its kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -92,7 +88,8 @@ pub trait Interest<G: Game>: Send + Sync + 'static {
 
 type Sees<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> bool + Send + Sync>;
 type Priority<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync>;
-type PlaceOf = Box<dyn Fn(EntityRef<'_>) -> Option<Option<Coordinates>> + Send + Sync>;
+/// Appends where each of some entities of a kind stands.
+type PlaceOf = Box<dyn Fn(&World, &[u32], Axes, &mut Vec<Place>) + Send + Sync>;
 type Around<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>) -> Option<Coordinates> + Send + Sync>;
 
 pub(crate) enum Source<G: Game> {
@@ -102,17 +99,18 @@ pub(crate) enum Source<G: Game> {
 }
 
 impl<G: Game> Source<G> {
-    /// Where a grid places an entity.
-    pub(crate) fn place(&self, entity: EntityRef<'_>) -> Place {
-        let Source::Grid { places, axes, .. } = self else { return Place::Nowhere };
-        let placed = places
-            .iter()
-            .find(|(_, kind, _)| *kind == entity.type_id())
-            .and_then(|(_, _, place)| place(entity));
-        match placed {
-            None => Place::Nowhere,
-            Some(None) => Place::Everywhere,
-            Some(Some(at)) => Place::At(at.on(*axes)),
+    /// Appends where a grid places the entities of living slots, one for each.
+    pub(crate) fn place(&self, world: &World, slots: &[u32], out: &mut Vec<Place>) {
+        let Source::Grid { places, axes, .. } = self else {
+            out.extend(slots.iter().map(|_| Place::Nowhere));
+            return;
+        };
+        for slots in slots.chunk_by(|a, b| world.info(*a).kind == world.info(*b).kind) {
+            let kind = world.type_id(slots[0]);
+            match places.iter().find(|(_, of, _)| *of == kind) {
+                Some((_, _, place)) => place(world, slots, *axes, out),
+                None => out.extend(slots.iter().map(|_| Place::Nowhere)),
+            }
         }
     }
 
@@ -319,7 +317,14 @@ impl<G: Game> Grid<G> {
         self.places.push((
             K::KIND.name,
             TypeId::of::<K>(),
-            Box::new(move |entity| Some(place(entity.get::<K>()?).coordinates())),
+            Box::new(move |world, slots, axes, out| {
+                world.each_at::<K>(slots, |entity| {
+                    out.push(match place(entity).coordinates() {
+                        Some(at) => Place::At(at.on(axes)),
+                        None => Place::Everywhere,
+                    });
+                });
+            }),
         ));
         self
     }

@@ -1,7 +1,7 @@
 //! The game's interest as the sync core asks it. A panic in the game's code fails closed.
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use super::interest::{EntityRef, Place, RoomRef, Source, Visibility};
 use super::{Connection, Game, Room};
@@ -13,12 +13,12 @@ pub(crate) struct RoomLens<'a, G: Game> {
     game: &'a G,
     room: &'a Room<G>,
     interest: &'a Visibility<G>,
-    pub(crate) notes: RefCell<Notes>,
+    pub(crate) notes: Mutex<Notes>,
 }
 
 impl<'a, G: Game> RoomLens<'a, G> {
     pub(crate) fn new(game: &'a G, room: &'a Room<G>) -> Self {
-        RoomLens { game, room, interest: &room.interest, notes: RefCell::default() }
+        RoomLens { game, room, interest: &room.interest, notes: Mutex::default() }
     }
 
     fn room(&self) -> RoomRef<'_, G> {
@@ -38,7 +38,7 @@ impl<'a, G: Game> RoomLens<'a, G> {
     #[inline]
     fn closed<R>(&self, closed: R, ask: impl FnOnce() -> R) -> R {
         catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
-            self.notes.borrow_mut().panics += 1;
+            self.notes.lock().unwrap_or_else(PoisonError::into_inner).panics += 1;
             closed
         })
     }
@@ -49,8 +49,18 @@ impl<'a, G: Game> RoomLens<'a, G> {
 }
 
 impl<G: Game> Lens for RoomLens<'_, G> {
-    fn place(&self, part: usize, slot: u32) -> Place {
-        self.closed(Place::Nowhere, || self.source(part).place(self.entity(slot)))
+    fn place(&self, part: usize, slots: &[u32], places: &mut Vec<Place>) {
+        let (source, start) = (self.source(part), places.len());
+        while let Some(rest) = slots.get(places.len() - start..).filter(|rest| !rest.is_empty()) {
+            let placed = self.closed(false, || {
+                source.place(self.room.world(), rest, places);
+                true
+            });
+            if !placed {
+                // The one of which the game's code panicked has no place; the others are asked on.
+                places.push(Place::Nowhere);
+            }
+        }
     }
 
     fn keys(&self, part: usize, slot: u32, keys: &mut Keys) {
@@ -101,7 +111,7 @@ impl<G: Game> Lens for RoomLens<'_, G> {
         self.closed(f64::NAN, || priority(self.room(), conn, self.entity(slot)))
     }
 
-    fn notes(&self) -> &RefCell<Notes> {
+    fn notes(&self) -> &Mutex<Notes> {
         &self.notes
     }
 }

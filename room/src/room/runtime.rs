@@ -300,7 +300,7 @@ impl<G: Game> Runtime<G> {
         let item = self.out.next()?;
         let outgoing = match item.source {
             Source::Own(range) => Outgoing::Message(&self.out.bytes[range]),
-            Source::Update(range) => Outgoing::Message(&self.room.views.as_ref()?.outbox().bytes[range]),
+            Source::Update(letter) => Outgoing::Message(self.room.views.as_ref()?.letter(letter)),
             Source::Shared(message) => Outgoing::Message(self.out.lend(message)),
             Source::Abort => Outgoing::Abort,
             Source::Close(code, range) => Outgoing::Close {

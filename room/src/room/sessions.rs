@@ -1,6 +1,7 @@
 //! The sessions of a room: what outlives a player's connections.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Mutex;
 
 use super::calls::Run;
 use super::{ConnectionId, Game, Peer};
@@ -56,7 +57,8 @@ pub(super) struct Session<G: Game> {
 pub(super) struct Waiting<G: Game> {
     pub(super) number: u64,
     pub(super) cost: usize,
-    pub(super) said: Said<G>,
+    /// Behind a lock that nobody waits for: a game's events need not be shared between threads, a room is.
+    pub(super) said: Mutex<Said<G>>,
 }
 
 pub(super) enum Said<G: Game> {

@@ -52,22 +52,36 @@ impl RecordBuffer {
         self.records
     }
 
-    /// Appends a record.
+    /// Appends a record that lies at `at` of `bytes`, behind which [`STEP`] more can be read.
     #[inline(always)]
-    pub fn push(&mut self, records: &Records, at: RecordRef) {
-        let (from, len) = (at.start as usize, at.len as usize);
+    pub fn push(&mut self, bytes: &[u8], at: RecordRef) {
+        self.copy(bytes, at.start as usize, at.len as usize);
+        self.records += 1;
+    }
+
+    /// Appends so many records that lie side by side.
+    #[inline]
+    pub fn push_run(&mut self, bytes: &[u8], from: usize, to: usize, records: usize) {
+        self.copy(bytes, from, to - from);
+        self.records += records;
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, bytes: &[u8], from: usize, len: usize) {
         let end = self.used + len;
         if end + STEP > self.bytes.len() {
             self.bytes.resize(2 * (end + STEP).max(1024), 0);
         }
-        let source = records.bytes.as_slice();
-        if len <= STEP {
-            self.bytes[self.used..self.used + STEP].copy_from_slice(&source[from..from + STEP]);
+        if len <= 8 * STEP {
+            let steps = len.div_ceil(STEP);
+            let to = self.bytes[self.used..].chunks_exact_mut(STEP);
+            for (to, from) in to.zip(bytes[from..].chunks_exact(STEP)).take(steps) {
+                to.copy_from_slice(from);
+            }
         } else {
-            self.bytes[self.used..end].copy_from_slice(&source[from..from + len]);
+            self.bytes[self.used..end].copy_from_slice(&bytes[from..from + len]);
         }
         self.used = end;
-        self.records += 1;
     }
 }
 
@@ -169,6 +183,13 @@ impl Records {
     #[must_use]
     pub fn at(&self, slot: u32) -> RecordRef {
         self.table[slot as usize]
+    }
+
+    /// The bytes of all records, padded so that a short one can be copied in one step.
+    #[inline]
+    #[must_use]
+    pub fn all_bytes(&self) -> &[u8] {
+        self.bytes.as_slice()
     }
 
     /// The bytes of a record.

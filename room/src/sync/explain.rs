@@ -37,8 +37,8 @@ impl Views {
             .map(|(i, (part, view))| explain_part(i, part, view, viewer, slot, lens))
             .collect();
         Some(Explanation {
-            sent: looking.knows(slot),
-            member: looking.view.contains(slot),
+            sent: looking.knows(slot, &self.parts),
+            member: looking.is_member(slot, &self.parts),
             rank: self.limit.most.and_then(|most| Some((self.rank(viewer, slot, world, lens)?, most))),
             parts,
             held: looking.held(slot).copied(),

@@ -59,7 +59,7 @@ pub fn cut(
     }
     let count = shown.len();
     if count > limits::VIEW {
-        sealed.lens.notes().borrow_mut().views.push(index);
+        sealed.lens.note(|notes| notes.views.push(index));
         if sealed.limit.most.is_none() {
             ranked.clear();
             ranked.extend(

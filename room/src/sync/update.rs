@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::pieces::{Pieces, put_enter};
+use super::pieces::{Maker, Pieces, put_enter};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask};
 use crate::limits;
 use crate::store::records::{RecordBuffer, RecordRef, Records};
 use crate::tick::Tick;
-use crate::wire::deflate::{self, Compressor};
+use crate::wire::deflate;
 use crate::wire::record::SentBytes;
 use crate::wire::update::{self, Part, UpdateHead};
 use crate::wire::varint;
@@ -22,6 +22,21 @@ pub struct Outbox {
     pub messages: Vec<(u32, Range<usize>)>,
 }
 
+impl Outbox {
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+    }
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    pub(super) bench: u32,
+    pub(super) range: Range<usize>,
+}
+
 /// What the writer needs besides the update itself.
 pub struct Press<'a> {
     /// The world at this seal.
@@ -29,11 +44,9 @@ pub struct Press<'a> {
     /// The seal's records.
     pub records: &'a Records,
     /// Pieces in store.
-    pub pieces: &'a mut Pieces,
+    pub pieces: &'a Pieces,
     /// Makes pieces.
-    pub compressor: &'a mut Compressor,
-    /// The level of pieces.
-    pub level: u32,
+    pub maker: &'a mut Maker,
     /// Where messages go.
     pub out: &'a mut Outbox,
     /// What was done, counted.
@@ -64,6 +77,33 @@ pub struct Stats {
     pub piece_plain: u64,
     /// Bytes of those pieces.
     pub piece_packed: u64,
+    /// Cells of interests whose members were looked at.
+    pub cells: u64,
+    /// Distances between connections and entities that were worked out.
+    pub distances: u64,
+}
+
+impl Stats {
+    /// Adds what another has counted, but for records encoded.
+    pub(crate) fn add(&mut self, other: Stats) {
+        let Stats { encoded: _, updates, merged, enters, changes, leaves, .. } = other;
+        let Stats { bytes_sent, bytes_plain, piece_plain, piece_packed, cells, distances, .. } = other;
+        for (sum, more) in [
+            (&mut self.updates, updates),
+            (&mut self.merged, merged),
+            (&mut self.enters, enters),
+            (&mut self.changes, changes),
+            (&mut self.leaves, leaves),
+            (&mut self.bytes_sent, bytes_sent),
+            (&mut self.bytes_plain, bytes_plain),
+            (&mut self.piece_plain, piece_plain),
+            (&mut self.piece_packed, piece_packed),
+            (&mut self.cells, cells),
+            (&mut self.distances, distances),
+        ] {
+            *sum += more;
+        }
+    }
 }
 
 /// What stands before the plain blocks, in order.
@@ -276,15 +316,16 @@ impl UpdateWriter {
                 Segment::Loose(to) => {
                     let bytes = &self.loose.as_slice()[from..to];
                     if bytes.len() >= LOOSE_FROM {
-                        press.compressor.piece(LOOSE_LEVEL, bytes, &mut self.section);
+                        press.maker.press(LOOSE_LEVEL, bytes, &mut self.section);
                     } else {
                         deflate::stored(bytes, &mut self.section);
                     }
                     from = to;
                 }
                 Segment::Piece(slot, len) => {
-                    let section = &mut self.section;
-                    packed += press.pieces.append(press.world, slot, press.level, press.compressor, section);
+                    let piece = press.pieces.ready(press.world, slot, press.maker);
+                    self.section.extend_from_slice(piece);
+                    packed += piece.len();
                     plain += len;
                 }
             }

@@ -1,12 +1,16 @@
 //! What one connection sees, and what it is owed.
 
+mod cells;
 mod claim;
 
 use std::collections::BTreeMap;
 
+use cells::CellScratch;
+
 use super::fit::{Item, Room, What, take_fitting};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
+use super::seen::Looked;
 use super::update::{Press, UpdateWriter, enter_len};
 use super::window::Window;
 use super::world::World;
@@ -36,8 +40,11 @@ pub struct Viewer {
     pub player: PlayerId,
     /// What it has of each part.
     pub parts: Vec<PartView>,
-    /// Members of the view: what the interest showed at the last update, held back or not.
-    pub view: SlotSet,
+    /// Members of the view: what the interest showed at the last update, held back or not. Empty where the viewer
+    /// sees by cells.
+    view: SlotSet,
+    /// The client has everything of the last update, and its view is what each part has of it, cell by cell.
+    by_cells: bool,
     /// Invariant: sorted by slot, members of `view` only.
     pub held: Vec<Held>,
     /// Where no update was sent at the last seal though one was due: the tick up to which the client has
@@ -80,7 +87,17 @@ pub struct Scratch {
     places: Vec<Vec<RecordRef>>,
     items: Vec<Item>,
     ranking: limit::Ranking,
+    /// Whether a limit or the library's bound cut the view.
+    cut: bool,
+    cells: CellScratch,
     pub(crate) writer: UpdateWriter,
+}
+
+impl Scratch {
+    /// What looking took since the last call.
+    pub(super) fn take_looked(&mut self) -> Looked {
+        std::mem::take(&mut self.cells.looked)
+    }
 }
 
 /// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
@@ -111,6 +128,9 @@ pub struct Sealed<'a> {
     pub window: usize,
     /// Whether updates carry a hash of the view.
     pub hash: bool,
+    /// Whether views can be compared cell by cell: each entity has one key at the most, and nothing but the size of an
+    /// update narrows a view or holds anything back.
+    pub by_cells: bool,
 }
 
 impl Viewer {
@@ -128,6 +148,12 @@ impl Viewer {
     /// Whether the client has the entity of a slot, as it says or as was sent.
     fn has(&self, slot: u32) -> bool {
         self.view.contains(slot) && self.held(slot).is_none_or(|h| h.since.is_some())
+    }
+
+    /// Whether the entity of a slot is in the view, held back or not.
+    #[must_use]
+    pub fn is_member(&self, slot: u32, parts: &[Part]) -> bool {
+        if self.by_cells { self.sees_by_cells(slot, parts) } else { self.view.contains(slot) }
     }
 
     /// What is held back of a slot.
@@ -148,6 +174,22 @@ impl Viewer {
         self.behind.is_some()
     }
 
+    /// Whether it looks at all of a part at this seal.
+    #[must_use]
+    pub fn looks_at_all(&self, part: usize) -> bool {
+        self.parts[part].moved || !self.by_cells
+    }
+
+    /// A key of a part was touched: something in it changed or, where it `moved`, came, went or moved.
+    pub fn touch(&mut self, part: usize, key: u32, moved: bool) {
+        self.look |= moved;
+        self.stale = true;
+        if !self.looks_at_all(part) {
+            let view = &mut self.parts[part];
+            view.dirty.extend(view.place_of(key));
+        }
+    }
+
     /// Whether this seal has nothing for the connection.
     fn is_idle(&self) -> bool {
         !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
@@ -155,6 +197,9 @@ impl Viewer {
 
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
+        if !sealed.by_cells {
+            self.leave_cells(sealed.parts);
+        }
         if self.is_idle() {
             return;
         }
@@ -164,38 +209,70 @@ impl Viewer {
         let least = if merged { (window / 2).max(1) } else { 1 };
         let free = window.saturating_sub(self.window.bytes());
         if self.hidden || (!self.window.is_empty() && free < least) {
-            self.withhold(sealed.last, press.world);
+            self.withhold(sealed, press.world);
             return;
         }
-        if self.behind.is_some() {
-            // Changes have passed that nobody took note of.
-            self.priorities.clear();
-        }
-        if self.look {
-            self.find_members(index, sealed, scratch, press.world);
-        } else {
-            scratch.next.assign(&self.view);
-        }
-        let (plain, wire) = self.compare(scratch, press, self.look);
+        let (plain, wire) = self.look_and_compare(index, sealed, scratch, press);
         if !self.window.is_empty() && wire > free {
-            self.withhold(sealed.last, press.world);
+            self.withhold(sealed, press.world);
             return;
         }
         let free = free.min(self.window.update(sealed.window));
+        let extra = scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD;
         if merged || plain > sealed.cap || wire > free {
+            if self.by_cells {
+                self.leave_cells(sealed.parts);
+                scratch.next.clear();
+                self.look_at_all(sealed.parts, scratch);
+                let fresh = Viewer::fresh_slots(sealed.parts, &scratch.cells.fresh);
+                fresh.for_each(|slot| scratch.next.insert(slot));
+            }
             self.choose(index, sealed, free, scratch, press);
-        } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
-        {
-            self.find_places(&scratch.next, &mut scratch.places, press);
+        } else if plain + extra > limits::PART {
+            if self.by_cells {
+                self.find_places_by_cells(sealed.parts, scratch, press);
+            } else {
+                self.find_places(&scratch.next, &mut scratch.places, press);
+            }
         }
         self.commit(sealed, scratch);
         self.write(index, sealed, scratch, press, merged);
     }
 
+    /// Finds what the client lacks; returns the plain bytes of it and an estimate of the bytes on the wire.
+    fn look_and_compare(
+        &mut self,
+        index: u32,
+        sealed: &Sealed<'_>,
+        scratch: &mut Scratch,
+        press: &mut Press<'_>,
+    ) -> (usize, usize) {
+        scratch.cut = false;
+        if self.by_cells {
+            if self.look_at_cells(sealed.parts, scratch) {
+                return self.compare_cells(sealed, scratch, press);
+            }
+            self.leave_cells(sealed.parts);
+        }
+        if self.behind.is_some() {
+            // Changes have passed that nobody took note of.
+            self.priorities.clear();
+        }
+        // A view by slots in a room where all could be by cells is on its way there.
+        self.look |= sealed.by_cells;
+        if self.look {
+            self.find_members(index, sealed, scratch, press.world);
+        } else {
+            scratch.next.assign(&self.view);
+        }
+        self.compare(scratch, press, self.look)
+    }
+
     /// No update now. What was deleted leaves the view all the same, for its slot will be used again; the
     /// client is owed the leave.
-    fn withhold(&mut self, last: Tick, world: &World) {
-        self.behind.get_or_insert(last);
+    fn withhold(&mut self, sealed: &Sealed<'_>, world: &World) {
+        self.leave_cells(sealed.parts);
+        self.behind.get_or_insert(sealed.last);
         for slot in world.dead() {
             if self.view.remove(*slot) {
                 let held = self.held.binary_search_by_key(slot, |h| h.slot).map(|i| self.held.remove(i));
@@ -215,7 +292,10 @@ impl Viewer {
 
     /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
     fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        let Scratch { candidates, shown, part: one, always, remembered, ranking, .. } = scratch;
+        if sealed.by_cells {
+            self.look_at_all(sealed.parts, scratch);
+        }
+        let Scratch { candidates, shown, part: one, always, remembered, ranking, cells, cut, .. } = scratch;
         for bits in [&mut *shown, &mut *one, &mut *always] {
             bits.clear();
             bits.grow(world.slot_count());
@@ -224,7 +304,9 @@ impl Viewer {
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
         for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
             let start = candidates.len();
-            part.show(view, candidates);
+            if !sealed.by_cells || i == 0 {
+                part.show(view, candidates);
+            }
             if i == 0 {
                 // The room's state and the player's own.
                 candidates.iter().for_each(|slot| {
@@ -241,6 +323,9 @@ impl Viewer {
                 one.clear();
             }
         }
+        if sealed.by_cells {
+            candidates.extend(Viewer::fresh_slots(sealed.parts, &cells.fresh));
+        }
         // Once each, in order of the parts' cells: what stands near each other has its records near each other.
         let mut end = 0;
         for at in 0..candidates.len() {
@@ -249,7 +334,8 @@ impl Viewer {
             end += usize::from(shown.insert(slot));
         }
         candidates.truncate(end);
-        if limit::cut(index, self, sealed, world, (shown, end), always, ranking) {
+        *cut = limit::cut(index, self, sealed, world, (shown, end), always, ranking);
+        if *cut {
             candidates.retain(|slot| shown.contains(*slot));
         }
     }
@@ -267,7 +353,7 @@ impl Viewer {
         let changed = press.records.changed();
         let mut stays = |slot: u32| {
             let at = press.records.at(slot);
-            records[at.group as usize].push(press.records, at);
+            records[at.group as usize].push(press.records.all_bytes(), at);
         };
         if looked {
             // One by one, and not word by word: of few members among many slots, most words hold none or one,
@@ -293,15 +379,9 @@ impl Viewer {
                 Ones(bits & changed.word(*word)).for_each(|bit| stays(word * 64 + bit));
             }
         }
-        let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
-        let mut wire = plain;
-        for slot in enters.iter() {
-            let len = enter_len(press.world, *slot);
-            plain += len;
-            // What is not compressed yet counts whole.
-            wire += press.pieces.len(*slot).map_or(len, |piece| piece.min(len));
-        }
-        (plain, wire)
+        let changes = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
+        let (plain, wire) = enters_len(enters, press);
+        (plain + changes, wire + changes)
     }
 
     /// The places of the records that [`compare`](Self::compare) copied.
@@ -340,8 +420,8 @@ impl Viewer {
                 items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
             }
         }
-        let Press { world, pieces, compressor, level, .. } = &mut *press;
-        let (world, level) = (*world, *level);
+        let Press { world, pieces, maker, .. } = &mut *press;
+        let world = *world;
         let by_priority = |a: &Item, b: &Item| {
             let id = |item: &Item| world.info(item.slot).id;
             a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
@@ -350,7 +430,7 @@ impl Viewer {
         let (plain, wire) = (sealed.cap.saturating_sub(leaves), free.saturating_sub(leaves));
         let room = Room { plain, wire, whatever: self.window.is_empty() };
         let wire = |item: &Item| match item.what {
-            What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, level, compressor),
+            What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, maker).len(),
             _ => item.size,
         };
         let fit = take_fitting(&mut items, room, sealed.tick, by_priority, wire);
@@ -375,7 +455,7 @@ impl Viewer {
                 What::Record => {
                     let at = press.records.at(item.slot);
                     scratch.places[at.group as usize].push(at);
-                    scratch.records[at.group as usize].push(press.records, at);
+                    scratch.records[at.group as usize].push(press.records.all_bytes(), at);
                 }
                 What::Merge(..) => {}
             }
@@ -422,6 +502,14 @@ impl Viewer {
     }
 
     fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+        if self.by_cells || (sealed.by_cells && self.held.is_empty() && !scratch.cut) {
+            self.commit_cells(scratch);
+            self.commit_flags();
+            return;
+        }
+        for view in &mut self.parts {
+            view.settle();
+        }
         if self.look {
             for (i, part) in sealed.parts.iter().enumerate() {
                 if part.remembers() {
@@ -430,6 +518,10 @@ impl Viewer {
             }
         }
         std::mem::swap(&mut self.view, &mut scratch.next);
+        self.commit_flags();
+    }
+
+    fn commit_flags(&mut self) {
         self.behind = None;
         self.owed.clear();
         self.claimed = false;
@@ -456,7 +548,7 @@ impl Viewer {
         }
         self.rest_due = something;
         let complete = self.held.iter().filter_map(|h| h.since).min().unwrap_or(sealed.tick);
-        let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(press.world));
+        let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(sealed.parts, press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
         writer.leaves(leaves, press);
         writer.enters(enters, press);
@@ -477,8 +569,8 @@ impl Viewer {
     }
 
     /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    fn hash(&self, world: &World) -> u64 {
-        let mut members: Vec<(EntityId, u32)> = self.view.iter().map(|s| (world.info(s).id, s)).collect();
+    fn hash(&self, parts: &[Part], world: &World) -> u64 {
+        let mut members = self.members(parts, world);
         members.sort_unstable();
         let mut hash = crate::wire::ViewHash::new();
         let mut record = SentBytes::default();
@@ -489,4 +581,14 @@ impl Viewer {
         }
         hash.finish()
     }
+}
+
+/// The plain bytes of what enters, and an estimate of the bytes on the wire.
+fn enters_len(enters: &[u32], press: &Press<'_>) -> (usize, usize) {
+    let lengths = enters.iter().map(|slot| {
+        let len = enter_len(press.world, *slot);
+        // What is not compressed yet counts whole.
+        (len, press.pieces.len(*slot).map_or(len, |piece| piece.min(len)))
+    });
+    lengths.fold((0, 0), |(plain, wire), (len, on_wire)| (plain + len, wire + on_wire))
 }

@@ -343,6 +343,17 @@ impl World {
         Some(self.store::<K>(info.kind)?.value(info.row))
     }
 
+    /// Calls `f` with the entity of each of some living slots, all of this kind.
+    #[inline]
+    pub fn each_at<K: Entity>(&self, slots: &[u32], mut f: impl FnMut(&K)) {
+        let store = self.kind_of::<K>().and_then(|kind| self.store::<K>(kind));
+        for value in
+            store.into_iter().flat_map(|store| slots.iter().map(|slot| store.value(self.info(*slot).row)))
+        {
+            f(value);
+        }
+    }
+
     /// Whether a living slot is of this kind.
     #[must_use]
     pub fn is<K: Entity>(&self, slot: u32) -> bool {

@@ -1,5 +1,7 @@
 //! What clients say: messages as they come, and events and calls as the game handles them.
 
+use std::sync::{Mutex, PoisonError};
+
 use std::sync::Arc;
 
 use super::inbox::Arrival;
@@ -98,7 +100,7 @@ impl<G: Game> Runtime<G> {
         let said = decode(self)?;
         let cost = len + limits::MESSAGE_COST;
         let Some(session) = self.room.sessions.get_mut(id) else { return Ok(()) };
-        if !session.wait(Waiting { number, cost, said }) {
+        if !session.wait(Waiting { number, cost, said: Mutex::new(said) }) {
             return Err((code::FLOOD, String::from("too many events wait for the room")));
         }
         self.inbox.arrived(conn, Arrival::Said(id));
@@ -194,7 +196,7 @@ impl<G: Game> Runtime<G> {
         let Some(session) = self.room.sessions.get_mut(id) else { return };
         let Some(Waiting { number, said, .. }) = session.next() else { return };
         let peer = session.peer();
-        let answer = match said {
+        let answer = match said.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Said::Event(event) => {
                 let handled = self.caught("on_event", |game, room| game.on_event(room, peer, event));
                 handled.is_none().then_some(RoomMessage::Failed(number))

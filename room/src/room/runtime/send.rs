@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::Runtime;
 use crate::entity::SessionId;
@@ -13,13 +13,14 @@ use crate::room::outgoing::{Class, Queued, Target};
 use crate::room::{Connection, ConnectionId};
 use crate::sync::Views;
 use crate::sync::interest::Notes;
+use crate::sync::update::Letter;
 use crate::wire::message::RoomMessage;
 
 /// Where the bytes of something outgoing lie.
 #[derive(Clone)]
 pub(super) enum Source {
     Own(Range<usize>),
-    Update(Range<usize>),
+    Update(Letter),
     Shared(Arc<[u8]>),
     Close(u16, Range<usize>),
     Abort,
@@ -110,10 +111,10 @@ impl<G: Game> Runtime<G> {
         let saw = self.who_sees(&views);
         let lens = RoomLens::new(&self.game, &self.room);
         views.update(tick, &self.room.world, &lens);
-        let notes = lens.notes.into_inner();
-        for (viewer, range) in &views.outbox().messages {
-            if let Some(conn) = self.room.at(*viewer).map(|c| c.id) {
-                self.out.push(conn, Source::Update(range.clone()));
+        let notes = lens.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (viewer, letter) in views.messages() {
+            if let Some(conn) = self.room.at(viewer).map(|c| c.id) {
+                self.out.push(conn, Source::Update(letter));
             }
         }
         self.push_messages(&views, &saw);
@@ -128,9 +129,7 @@ impl<G: Game> Runtime<G> {
         let queued = &self.room.messages.queued;
         let asked =
             queued.iter().filter_map(|m| if let Target::Seeing(slot) = m.target { Some(slot) } else { None });
-        asked
-            .map(|slot| self.viewers().filter(|v| views.viewer(*v).is_some_and(|v| v.knows(slot))).collect())
-            .collect()
+        asked.map(|slot| self.viewers().filter(|viewer| views.knows(*viewer, slot)).collect()).collect()
     }
 
     fn viewers(&self) -> impl Iterator<Item = u32> + '_ {
@@ -162,8 +161,7 @@ impl<G: Game> Runtime<G> {
                 }
                 Target::Seeing(slot) => {
                     let before = saw.next().map(Vec::as_slice).unwrap_or_default();
-                    let sees = |viewer| views.viewer(viewer).is_some_and(|v| v.knows(slot));
-                    self.sessions_where(|viewer| before.contains(&viewer) || sees(viewer))
+                    self.sessions_where(|viewer| before.contains(&viewer) || views.knows(viewer, slot))
                 }
                 Target::Key(key) => {
                     let subscribers = views.subscribers(&key);
