@@ -208,6 +208,9 @@ async fn measure(
     seconds.tick().await;
     for second in 1..=run.seconds {
         seconds.tick().await;
+        if heard.has_changed().is_err() {
+            return Err(ENDED.into());
+        }
         stats = server.stats(ROOM).await.ok_or("the room has ended")?;
         let fresh = (stats.ticks - seen) as usize;
         seen = stats.ticks;
