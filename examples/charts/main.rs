@@ -80,11 +80,11 @@ fn charts(text: &str) -> Vec<(&'static str, String)> {
     if !growth.is_empty() {
         charts.push(("growth.svg", svg::lines("Instructions a tick", "times the base", &growth)));
     }
-    for (name, title, key) in [
-        ("peers-time.svg", "Microseconds a tick", "tick_us"),
-        ("peers-bytes.svg", "Bytes a client and tick", "bytes_per_client"),
+    for (name, title, key, small) in [
+        ("peers-time.svg", "Microseconds a tick", "tick_us", false),
+        ("peers-bytes.svg", "Bytes a client and tick", "bytes_per_client", true),
     ] {
-        let groups = read::peers(&lines, key);
+        let groups = read::peers(&lines, key, small);
         if !groups.is_empty() {
             charts.push((name, svg::bars(title, &groups)));
         }
@@ -104,7 +104,7 @@ mod tests {
 {"dimension":"entities","what":"all move","factors":[1,2,4,8],"instructions":[100,200,400,800],"exponent":1.0}
 {"dimension":"entities","what":"none moves","factors":[1,2,4,8],"instructions":[10,10,10,10],"exponent":0.0}
 no JSON at all
-{"workload":"W1","about":"a & b","room":{"tick_us":90.0,"bytes_per_client":1000},"replicon":{"tick_us":12345.6},"naia":null,"reasons":{}}
+{"workload":"W1","about":"a & b","room":{"tick_us":90.0,"bytes_per_client":1000,"small":{"tick_us":91.0,"bytes_per_client":500}},"replicon":{"tick_us":12345.6},"naia":null,"reasons":{}}
 {"name":"crowd","tick_us":5000.0,"floor_us":2000.0}
 {"name":"idle","tick_us":0.3}
 "#;
@@ -138,7 +138,9 @@ no JSON at all
         let time = chart("peers-time.svg");
         assert!(time.contains("12,346") && time.contains(">replicon<") && !time.contains(">naia<"), "{time}");
         assert!(time.contains("W1: a &amp; b"), "{time}");
-        assert!(!chart("peers-bytes.svg").contains("replicon"), "it said nothing of bytes");
+        let bytes = chart("peers-bytes.svg");
+        assert!(!bytes.contains("replicon"), "it said nothing of bytes");
+        assert!(bytes.contains("room, steps of 0.01") && !time.contains("steps"), "{bytes}");
         let tick = chart("tick.svg");
         assert!(tick.contains("0.3") && tick.contains(">floor<"), "{tick}");
     }

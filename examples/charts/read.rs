@@ -32,23 +32,31 @@ pub fn growth(lines: &[Value]) -> Vec<Growth> {
     lines.iter().filter_map(growth).filter(|growth| growth.points.len() > 1).collect()
 }
 
-/// A figure of each library in each workload, those of `room` first and the others from small to large.
-pub fn peers(lines: &[Value], key: &str) -> Vec<Group> {
+/// A figure of each library in each workload, those of `room` first and the others from small to large. With `small`
+/// those of each library's smallest settings as well.
+pub fn peers(lines: &[Value], key: &str, small: bool) -> Vec<Group> {
+    let figure = |report: &Value| report[key].as_f64().filter(|figure| *figure > 0.0);
     let group = |line: &Value| {
         let mut title = line["workload"].as_str()?.to_owned();
         if let Some(about) = line["about"].as_str() {
             title += &format!(": {about}");
         }
-        let figure = |report: &Value| report[key].as_f64().filter(|figure| *figure > 0.0);
-        let mut bars: Vec<(String, f64)> = line
-            .as_object()?
-            .iter()
-            .filter_map(|(name, report)| Some((name.clone(), figure(report)?)))
-            .collect();
-        bars.sort_by(|(a, x), (b, y)| (a != "room").cmp(&(b != "room")).then(x.total_cmp(y)));
+        let mut bars = Vec::new();
+        for (name, report) in line.as_object()? {
+            let name = name.replace("compress_each", "compressed for each");
+            bars.extend(figure(report).map(|figure| (name.clone(), figure)));
+            let settings = figure(&report["small"]).filter(|_| small);
+            bars.extend(settings.map(|figure| (format!("{name}, steps of 0.01"), figure)));
+        }
+        bars.sort_by(|(a, x), (b, y)| is_own(b).cmp(&is_own(a)).then(x.total_cmp(y)));
         (!bars.is_empty()).then_some(Group { title, bars })
     };
     lines.iter().filter_map(group).collect()
+}
+
+/// Whether a bar is of `room`, or of a tick beside its floor.
+pub fn is_own(name: &str) -> bool {
+    name == "tick" || name.split(',').next() == Some("room")
 }
 
 /// Measurements of a tick, each beside its floor.

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::read::{Group, Growth};
+use crate::read::{Group, Growth, is_own};
 
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 16.0;
 /// Where bars begin, and the room behind them for their figures.
-const NAMES: f64 = 150.0;
+const NAMES: f64 = 190.0;
 const FIGURES: f64 = 90.0;
 const BAR: f64 = 16.0;
 const COLOURS: [&str; 8] =
@@ -68,7 +68,7 @@ pub fn bars(title: &str, groups: &[Group]) -> String {
         text(&mut svg, MARGIN, y, "start", "head", &group.title);
         y += 10.0;
         for (name, value) in &group.bars {
-            let own = if name == "room" || name == "tick" { " own" } else { "" };
+            let own = if is_own(name) { " own" } else { "" };
             // One that stands at the scale's begin can still be seen.
             let width = (span * scale.place(*value)).max(1.0);
             text(&mut svg, NAMES - 8.0, y + BAR - 4.0, "end", "", name);
