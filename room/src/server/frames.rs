@@ -33,6 +33,8 @@ struct Head {
 
 /// The size to which a buffer returns once a large message is taken.
 const BUFFER: usize = 1024;
+/// The most bytes of a frame's head.
+const HEAD: usize = 14;
 /// The most bytes of a control frame.
 const CONTROL: usize = 125;
 
@@ -80,7 +82,8 @@ impl<S: AsyncRead + Unpin> Frames<S> {
         self.buffer.copy_within(self.taken..self.filled, 0);
         self.filled -= std::mem::take(&mut self.taken);
         if self.filled == self.buffer.len() {
-            self.buffer.resize(2 * self.filled, 0);
+            // What fills the largest buffer holds a whole frame, which was taken.
+            self.buffer.resize((2 * self.filled).min(limits::CLIENT_MESSAGE + HEAD), 0);
         } else if self.filled <= BUFFER && self.buffer.len() > BUFFER {
             self.buffer.truncate(BUFFER.max(self.filled + 1));
             self.buffer.shrink_to_fit();
@@ -202,7 +205,7 @@ mod tests {
                 };
                 assert_eq!(message[..], *payload);
             }
-            assert!(frames.buffer.len() <= 2 * limits::CLIENT_MESSAGE + 2 * BUFFER);
+            assert!(frames.buffer.len() <= limits::CLIENT_MESSAGE + HEAD);
         }
     }
 

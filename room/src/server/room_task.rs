@@ -69,7 +69,8 @@ struct RoomTask<G: Game> {
     place: Place<G>,
     runtime: Runtime<G>,
     commands: mpsc::Receiver<Command<G>>,
-    links: HashMap<ConnectionId, Link>,
+    // Looked up for each message, by numbers that the server itself gives.
+    links: HashMap<ConnectionId, Link, ahash::RandomState>,
     // Connections that have taken permits since the last tick.
     heard: Vec<ConnectionId>,
     // Connections that did not drain; told to the runtime once it has been drained.
@@ -112,7 +113,7 @@ pub(super) async fn run<G: Game>(
         place,
         runtime,
         commands,
-        links: HashMap::new(),
+        links: HashMap::with_hasher(ahash::RandomState::with_seeds(9, 10, 11, 12)),
         heard: Vec::new(),
         overflowed: Vec::new(),
         opened: Instant::now(),
