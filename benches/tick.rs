@@ -11,20 +11,41 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use room::prelude::*;
+use room::room::runtime::Runtime;
 use world::{Client, Crowd, Mover, Plain, Quantized, Rng, Static, Terrain};
 
 const SIDE: f64 = 1414.0;
 const ROUNDS: usize = 40;
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` runs this too: a few rounds show that it works.
-    let rounds = if std::env::args().any(|arg| arg == "--bench") { ROUNDS } else { 2 };
-    crowd::<Quantized>("crowd, steps of 0.01", rounds);
-    crowd::<Plain>("crowd, two f32", rounds);
-    for entities in [1_000, 10_000, 100_000] {
-        idle(entities, rounds);
+    let rounds = if arguments.iter().any(|arg| arg == "--bench") { ROUNDS } else { 2 };
+    // Any other word picks the measurements whose names have it.
+    let only: Vec<&String> = arguments.iter().filter(|arg| !arg.starts_with("--")).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
+    if wanted("quantized crowd") {
+        crowd::<Quantized>("crowd, steps of 0.01", rounds);
     }
-    burst();
+    if wanted("plain crowd") {
+        crowd::<Plain>("crowd, two f32", rounds);
+    }
+    for entities in [1_000, 10_000, 100_000] {
+        if wanted("idle") {
+            idle(entities, rounds);
+        }
+    }
+    if wanted("burst") {
+        burst();
+    }
+}
+
+/// One tick, by itself, so that profilers can be told to look at nothing else.
+#[inline(never)]
+fn measured<G: Game>(runtime: &mut Runtime<G>) -> Duration {
+    let start = Instant::now();
+    runtime.tick(Duration::ZERO);
+    start.elapsed()
 }
 
 /// The median, in milliseconds.
@@ -44,9 +65,12 @@ fn crowd<K: Mover>(name: &str, rounds: usize) {
     let mut floor = world::Floor::default();
     for round in 0..rounds + 3 {
         world.move_all(&mut rng, 0.5, SIDE);
-        let start = Instant::now();
-        world.runtime.tick(Duration::ZERO);
-        ticks.push(start.elapsed());
+        if round < 3 {
+            // Warms the buffers up.
+            world.runtime.tick(Duration::ZERO);
+        } else {
+            ticks.push(measured(&mut world.runtime));
+        }
         let start = Instant::now();
         bytes = world.drain();
         drains.push(start.elapsed());
@@ -60,8 +84,6 @@ fn crowd<K: Mover>(name: &str, rounds: usize) {
         }
         world.acknowledge();
     }
-    // The first rounds warm the buffers up.
-    ticks.drain(..3);
     let (tick, floor_ms) = (median(&mut ticks), median(&mut floors));
     println!(
         "{name}: {entities} entities, {connections} connections, {:.0} visible each",
@@ -91,9 +113,7 @@ fn idle(entities: usize, rounds: usize) {
     }
     let mut ticks = Vec::new();
     for _ in 0..rounds * 5 {
-        let start = Instant::now();
-        world.runtime.tick(Duration::ZERO);
-        ticks.push(start.elapsed());
+        ticks.push(measured(&mut world.runtime));
         assert_eq!(world.drain(), 0, "an idle room sends nothing");
     }
     let tick = median(&mut ticks);

@@ -192,7 +192,26 @@ impl FieldMask {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
+        self.0[0] | self.0[1] | self.0[2] | self.0[3] == 0
+    }
+
+    /// Whether both are the same: as `==`, for the hottest path.
+    #[inline]
+    pub(crate) fn is(&self, other: &FieldMask) -> bool {
+        let differ = |i: usize| self.0[i] ^ other.0[i];
+        differ(0) | differ(1) | differ(2) | differ(3) == 0
+    }
+
+    /// Calls `f` with the indices in order, of a kind with `fields` fields.
+    #[inline]
+    pub(crate) fn each(&self, fields: usize, mut f: impl FnMut(usize)) {
+        for word in 0..fields.div_ceil(64) {
+            let mut rest = self.0[word];
+            while rest != 0 {
+                f(word * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// How many fields are in it.

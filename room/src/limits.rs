@@ -198,12 +198,21 @@ pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.
 pub const LEAVE_SECONDS: u64 = 1;
 
+/// The most threads on which the rooms of a server lay out updates.
+pub const THREADS: usize = 64;
+
 /// Keys that one connection subscribes to.
 pub const SUBSCRIPTIONS: usize = 4096;
 /// Entities that one connection sees.
 pub const VIEW: usize = 16_384;
+/// Entities that an interest lets each client keep after they left its view (*setting*).
+pub const RETAIN: usize = 65_536;
 /// Keys of one entity.
 pub const ENTITY_KEYS: usize = 64;
+/// Distances for which a grid says how often it sends.
+pub const BANDS: usize = 8;
+/// The most sends between two records of an entity.
+pub const PERIOD: u32 = 128;
 
 /// The lowest entity ID of a game; 1 is the room's state.
 pub const ID_LEAST: u64 = 2;

@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod records;
 pub mod replica;
+pub mod retained;
 pub mod slots;
 
 use std::any::Any;
@@ -194,9 +195,8 @@ impl<K: Entity> AnyStore for Store<K> {
                 }
                 _ => record::seal_unsent(value, track, mask, tick),
             };
-            for field in changed.iter() {
-                self.changed[row * Self::FIELDS + field] = tick;
-            }
+            let stamps = &mut self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
+            changed.each(Self::FIELDS, |field| stamps[field] = tick);
         }
         self.dirty = dirty;
     }

@@ -4,6 +4,7 @@
 //! [`interest`] say who may see what; [`viewer`] is one connection's view, of [`seen`] cells or of slots, cut by
 //! [`limit`]; [`update`] lays its messages out, with shared [`pieces`]. [`workers`] may share the connections out.
 
+pub mod budget;
 pub mod cells;
 pub mod explain;
 mod fit;
@@ -12,6 +13,7 @@ pub mod interest;
 pub mod keys;
 pub mod limit;
 pub mod pieces;
+pub mod rates;
 pub mod seen;
 pub mod update;
 pub mod viewer;
@@ -19,23 +21,23 @@ pub mod window;
 pub mod workers;
 pub mod world;
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::message::{Ack, Claim};
 use interest::{Lens, Part, RekeyScratch, Shape, SubscribeScratch};
 use keys::Key;
 use limit::Limit;
 use pieces::{Maker, Pieces};
+use rates::Rates;
 use seen::Looked;
 use update::{Letter, Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
 use window::Window;
-use workers::{Serial, Workers};
+use workers::{Serial, Shared, Workers};
 use world::World;
 
 /// Settings of the sync core.
@@ -47,10 +49,14 @@ pub struct SyncSettings {
     pub window: usize,
     /// Ticks a second.
     pub tick_rate: u32,
+    /// Sends every so many ticks.
+    pub send_every: u32,
     /// The DEFLATE level of shared pieces, 1 to 9.
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
     pub view_hash: bool,
+    /// How many entities each client keeps after they left its view.
+    pub retain: usize,
 }
 
 impl Default for SyncSettings {
@@ -59,8 +65,10 @@ impl Default for SyncSettings {
             update_cap: limits::UPDATE,
             window: limits::WINDOW,
             tick_rate: limits::TICK_RATE,
+            send_every: 1,
             piece_level: 6,
             view_hash: false,
+            retain: 0,
         }
     }
 }
@@ -79,7 +87,14 @@ pub struct Views {
     /// The library's own part first: the room's state for all, private state for its player.
     parts: Vec<Part>,
     limit: Limit,
-    viewers: Vec<Option<Viewer>>,
+    rates: Rates,
+    /// The bytes of a send, where there is a budget.
+    share: Option<usize>,
+    viewers: Vec<Option<Box<Viewer>>>,
+    /// All viewers, neighbors beside each other, so that what they look at is in the caches.
+    order: Vec<(u64, u32)>,
+    /// Those that have something to do in a seal.
+    line: Vec<(u32, Box<Viewer>)>,
     records: Records,
     pieces: Pieces,
     benches: Vec<Bench>,
@@ -106,7 +121,11 @@ impl Views {
             settings,
             parts: parts.collect(),
             limit,
+            rates: Rates::default(),
+            share: None,
             viewers: Vec::new(),
+            order: Vec::new(),
+            line: Vec::new(),
             records: Records::default(),
             pieces: Pieces::default(),
             benches: Vec::new(),
@@ -136,6 +155,25 @@ impl Views {
         self.workers = workers;
     }
 
+    /// Gives each part its rates: distances, rising, and how many sends lie between two records within them.
+    #[must_use]
+    pub fn with_rates(mut self, parts: &[Vec<(f64, u32)>]) -> Views {
+        let (rates, bands) = Rates::new(parts, self.settings.send_every);
+        self.rates = rates;
+        for (part, bands) in self.parts.iter_mut().skip(1).zip(bands) {
+            part.bands = bands;
+        }
+        self
+    }
+
+    /// Gives each connection so many bytes a second.
+    #[must_use]
+    pub fn with_budget(mut self, bytes_per_second: Option<usize>) -> Views {
+        let SyncSettings { send_every, tick_rate, .. } = self.settings;
+        self.share = bytes_per_second.map(|bytes| budget::share(bytes, send_every, tick_rate));
+        self
+    }
+
     /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
     /// says that it holds, and up to which tick; none where what it holds is of another generation. `pace` is what
     /// the link of the player's last connection carried.
@@ -155,6 +193,7 @@ impl Views {
             None => Viewer::new(player, parts),
         };
         viewer.window = Window::with_pace(pace);
+        viewer.retained = Retained::new(self.settings.retain);
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
@@ -162,7 +201,8 @@ impl Views {
         let own = &mut self.parts[0];
         let keys = [own.table.intern(&Key::EVERYWHERE), own.table.intern(&Key::from(player))];
         own.give(index as u32, &mut viewer.parts[0], &keys, &mut self.subscribing);
-        self.viewers[index] = Some(viewer);
+        self.viewers[index] = Some(Box::new(viewer));
+        self.order.push((0, index as u32));
         index as u32
     }
 
@@ -172,13 +212,14 @@ impl Views {
         for (part, view) in self.parts.iter_mut().zip(&gone.parts) {
             part.unsubscribe(viewer, view);
         }
+        self.order.retain(|(_, index)| *index != viewer);
         gone.window.pace(now, self.settings.tick_rate)
     }
 
     /// A connection's view.
     #[must_use]
     pub fn viewer(&self, viewer: u32) -> Option<&Viewer> {
-        self.viewers.get(viewer as usize)?.as_ref()
+        self.viewers.get(viewer as usize)?.as_deref()
     }
 
     /// Whether a connection was sent the entity of a slot.
@@ -210,6 +251,9 @@ impl Views {
     /// First half of a seal: encodes what changed.
     pub fn encode(&mut self, tick: Tick, world: &mut World) {
         world.seal(tick, &mut self.records);
+        if !self.rates.is_empty() {
+            self.rates.seal(tick, world, &mut self.records);
+        }
         self.stats.encoded = self.records.encoded;
     }
 
@@ -232,13 +276,16 @@ impl Views {
     /// Whether views can be compared cell by cell in this seal.
     fn is_by_cells(&self) -> bool {
         let plain = |part: &Part| !part.narrows && !part.remembers();
-        self.several.1 == 0 && self.limit.most.is_none() && self.parts.iter().all(plain)
+        let sent_whole = self.rates.is_empty() && self.share.is_none();
+        let whole = self.limit.most.is_none() && self.settings.retain == 0 && sent_whole;
+        self.several.1 == 0 && whole && self.parts.iter().all(plain)
     }
 
     /// Lays out every connection's update, a run of connections to each bench.
     fn assemble(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
         let by_cells = self.is_by_cells();
-        let Views { settings, parts, limit, viewers, records, pieces, benches, workers, last, .. } = self;
+        let Views { settings, parts, limit, rates, share, viewers, records, .. } = self;
+        let Views { pieces, benches, workers, last, order, line, .. } = self;
         let always = parts.iter().any(|p| p.narrows) || (limit.most.is_some() && !limit.on_change);
         let sealed = Sealed {
             tick,
@@ -250,35 +297,50 @@ impl Views {
             cap: settings.update_cap,
             window: settings.window,
             hash: settings.view_hash,
+            send: tick.0 / u64::from(settings.send_every.max(1)),
+            rates,
+            share: *share,
             by_cells,
         };
-        let share = viewers.len().div_ceil(benches.len()).max(1);
-        let shares = viewers.chunks_mut(share).enumerate().map(|(i, viewers)| (i * share, viewers));
-        let work = |(first, viewers): (usize, &mut [Option<Viewer>]), bench: &mut Bench| {
+        for (near, index) in order.iter_mut() {
+            let Some(viewer) = &mut viewers[*index as usize] else { continue };
+            *near = viewer.neighborhood().unwrap_or(*near);
+            viewer.look |= always || (viewer.stale && limit.most.is_some());
+        }
+        // From seal to seal little changes in it.
+        order.sort();
+        let busy = |index: u32, viewers: &mut [Option<Box<Viewer>>]| {
+            let viewer = viewers[index as usize].take_if(|viewer| !viewer.is_idle(by_cells));
+            viewer.map(|viewer| (index, viewer))
+        };
+        line.extend(order.iter().filter_map(|(_, index)| busy(*index, viewers)));
+        let share = line.len().div_ceil(benches.len()).max(1);
+        let work = |share: &mut [(u32, Box<Viewer>)], bench: &mut Bench| {
             let Bench { scratch, maker, out, stats } = bench;
             let mut press = Press { world, records, pieces, maker, out, stats };
-            for (index, viewer) in (first as u32..).zip(viewers) {
-                if let Some(viewer) = viewer {
-                    viewer.look |= always || (viewer.stale && limit.most.is_some());
-                    viewer.update(index, &sealed, scratch, &mut press);
-                }
+            for (index, viewer) in share {
+                viewer.update(*index, &sealed, scratch, &mut press);
             }
         };
         for bench in benches.iter_mut() {
             bench.out.clear();
         }
         if let [bench] = &mut benches[..] {
-            shares.for_each(|share| work(share, bench));
-            return;
+            work(line, bench);
+        } else {
+            let jobs: Vec<_> =
+                line.chunks_mut(share).zip(benches).map(|job| Shared::new(Some(job))).collect();
+            workers.run(jobs.len(), &|job| {
+                let job = jobs[job].with(Option::take);
+                job.into_iter().for_each(|(share, bench)| work(share, bench));
+            });
         }
-        let jobs: Vec<_> = shares.zip(benches).map(|job| Mutex::new(Some(job))).collect();
-        workers.run(jobs.len(), &|job| {
-            let job = jobs[job].lock().unwrap_or_else(PoisonError::into_inner).take();
-            job.into_iter().for_each(|(share, bench)| work(share, bench));
-        });
+        for (index, viewer) in line.drain(..) {
+            viewers[index as usize] = Some(viewer);
+        }
     }
 
-    /// The messages of the last seal, in the order of connections: each with its viewer and where its bytes are.
+    /// The messages of the last seal, a connection's in their order: each with its viewer and where its bytes are.
     pub fn messages(&self) -> impl Iterator<Item = (u32, Letter)> + '_ {
         let benches = self.benches.iter().zip(0..);
         benches.flat_map(|(bench, number)| {
@@ -306,26 +368,28 @@ impl Views {
                 part.table.remove(*slot);
             }
         }
-        for slot in self.records.slots() {
-            self.pieces.forget(*slot);
-        }
+        self.records.slots().iter().for_each(|slot| self.pieces.forget(*slot));
         for slot in world.born().iter().filter(|slot| world.is_live(**slot)) {
             self.place_own(*slot, world);
         }
         let mut asked = std::mem::take(&mut self.asked);
         asked.clear();
-        let all = self.records.slots().iter().chain(world.born()).chain(world.to_rekey());
-        asked.extend(all.filter(|slot| shown_by_interest(world, **slot)));
+        for slot in self.records.slots() {
+            if is_own(world, *slot) {
+                self.parts[0].mark(*slot, &self.records);
+            } else {
+                asked.push(*slot);
+            }
+        }
+        let others = world.born().iter().chain(world.to_rekey());
+        asked.extend(others.filter(|slot| shown_by_interest(world, **slot)));
         for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
-            part.rekey(index, &asked, lens, &mut self.rekeying);
+            part.rekey(index, &asked, &self.records, lens, &mut self.rekeying);
         }
         self.count_several(world.dead());
         self.count_several(&asked);
         self.asked = asked;
         for part in &mut self.parts {
-            for slot in self.records.slots() {
-                part.table.mark(*slot, self.records.at(*slot));
-            }
             part.table.lay(&self.records);
         }
     }
@@ -372,7 +436,7 @@ impl Views {
         for (part, number) in parts.iter().zip(0..) {
             // One that looks at all of the part anyway need not be told of every key.
             told.clear();
-            let knows = |viewer: &Viewer| viewer.look && viewer.looks_at_all(number);
+            let knows = |viewer: &Box<Viewer>| viewer.look && viewer.looks_at_all(number);
             told.extend(viewers.iter().map(|viewer| viewer.as_ref().is_none_or(knows)));
             if told.iter().all(|told| *told) {
                 continue;
@@ -402,11 +466,13 @@ impl Views {
     }
 }
 
-/// Whether a game's interest is asked about a slot: it lives, is visible, and is neither the room's state nor
-/// private, which have keys of their own.
+/// Whether a slot is the room's state or private, which have keys of their own.
+fn is_own(world: &World, slot: u32) -> bool {
+    let info = world.info(slot);
+    info.private_to.is_some() || info.id == EntityId::STATE
+}
+
+/// Whether a game's interest is asked about a slot: it lives, is visible, and is nobody's own.
 fn shown_by_interest(world: &World, slot: u32) -> bool {
-    world.is_live(slot)
-        && world.wire_kind(slot).is_some()
-        && world.info(slot).private_to.is_none()
-        && world.info(slot).id != EntityId::STATE
+    world.is_live(slot) && world.wire_kind(slot).is_some() && !is_own(world, slot)
 }

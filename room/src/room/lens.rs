@@ -1,24 +1,24 @@
 //! The game's interest as the sync core asks it. A panic in the game's code fails closed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 
 use super::interest::{EntityRef, Place, RoomRef, Source, Visibility};
 use super::{Connection, Game, Room};
 use crate::sync::interest::{Lens, Notes};
 use crate::sync::keys::Keys;
+use crate::sync::workers::Shared;
 
 /// A room, its game and its interest at one seal.
 pub(crate) struct RoomLens<'a, G: Game> {
     game: &'a G,
     room: &'a Room<G>,
     interest: &'a Visibility<G>,
-    pub(crate) notes: Mutex<Notes>,
+    pub(crate) notes: Shared<Notes>,
 }
 
 impl<'a, G: Game> RoomLens<'a, G> {
     pub(crate) fn new(game: &'a G, room: &'a Room<G>) -> Self {
-        RoomLens { game, room, interest: &room.interest, notes: Mutex::default() }
+        RoomLens { game, room, interest: &room.interest, notes: Shared::default() }
     }
 
     fn room(&self) -> RoomRef<'_, G> {
@@ -38,7 +38,7 @@ impl<'a, G: Game> RoomLens<'a, G> {
     #[inline]
     fn closed<R>(&self, closed: R, ask: impl FnOnce() -> R) -> R {
         catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
-            self.notes.lock().unwrap_or_else(PoisonError::into_inner).panics += 1;
+            self.notes.with(|notes| notes.panics += 1);
             closed
         })
     }
@@ -111,7 +111,7 @@ impl<G: Game> Lens for RoomLens<'_, G> {
         self.closed(f64::NAN, || priority(self.room(), conn, self.entity(slot)))
     }
 
-    fn notes(&self) -> &Mutex<Notes> {
+    fn notes(&self) -> &Shared<Notes> {
         &self.notes
     }
 }

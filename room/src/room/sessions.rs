@@ -1,7 +1,6 @@
 //! The sessions of a room: what outlives a player's connections.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Mutex;
 
 use super::calls::Run;
 use super::{ConnectionId, Game, Peer};
@@ -11,6 +10,7 @@ use crate::limits;
 use crate::session::credit::{Credit, Rate};
 use crate::session::outbox::Outbox;
 use crate::session::tokens::Tokens;
+use crate::sync::workers::Shared;
 use crate::tick::Tick;
 
 /// One session.
@@ -58,7 +58,7 @@ pub(super) struct Waiting<G: Game> {
     pub(super) number: u64,
     pub(super) cost: usize,
     /// Behind a lock that nobody waits for: a game's events need not be shared between threads, a room is.
-    pub(super) said: Mutex<Said<G>>,
+    pub(super) said: Shared<Said<G>>,
 }
 
 pub(super) enum Said<G: Game> {

@@ -131,7 +131,14 @@ async fn create<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, 
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| format!("no random seed: {error}"))?;
     let (name, settings) = (place.name.clone(), place.registry.settings.clone());
-    let made = tokio::task::spawn_blocking(move || Runtime::new(make(&name), settings, seed));
+    let threads = place.registry.threads.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let mut runtime = Runtime::new(make(&name), settings, seed)?;
+        if let Some(threads) = threads {
+            runtime.set_workers(Box::new(threads));
+        }
+        Ok::<_, crate::runtime::StartError>(runtime)
+    });
     match made.await {
         Ok(Ok(runtime)) => Ok(runtime),
         Ok(Err(error)) => Err(error.to_string()),

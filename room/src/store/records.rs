@@ -55,34 +55,65 @@ impl RecordBuffer {
     /// Appends a record that lies at `at` of `bytes`, behind which [`STEP`] more can be read.
     #[inline(always)]
     pub fn push(&mut self, bytes: &[u8], at: RecordRef) {
-        self.copy(bytes, at.start as usize, at.len as usize);
-        self.records += 1;
+        self.push_all(bytes, at.len as usize, std::iter::once(at));
     }
 
     /// Appends so many records that lie side by side.
     #[inline]
     pub fn push_run(&mut self, bytes: &[u8], from: usize, to: usize, records: usize) {
-        self.copy(bytes, from, to - from);
+        let (len, mut at) = (to - from, 0);
+        let room = self.room(len);
+        if len > 16 * STEP {
+            room[..len].copy_from_slice(&bytes[from..to]);
+        } else {
+            while at < len {
+                copy_step(room, at, bytes, from + at);
+                at += STEP;
+            }
+        }
+        self.used += len;
         self.records += records;
     }
 
+    /// Appends records that lie at these places of `bytes`, which take at most `most` bytes.
     #[inline(always)]
-    fn copy(&mut self, bytes: &[u8], from: usize, len: usize) {
+    pub fn push_all(&mut self, bytes: &[u8], most: usize, at: impl Iterator<Item = RecordRef>) {
+        let room = self.room(most);
+        let (mut end, mut records) = (0, 0);
+        for RecordRef { start, len, .. } in at {
+            let (start, len) = (start as usize, len as usize);
+            if len <= STEP {
+                copy_step(room, end, bytes, start);
+            } else {
+                room[end..end + len].copy_from_slice(&bytes[start..start + len]);
+            }
+            end += len;
+            records += 1;
+        }
+        self.used += end;
+        self.records += records;
+    }
+
+    /// Where the next so many bytes go, and a step more.
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> &mut [u8] {
         let end = self.used + len;
         if end + STEP > self.bytes.len() {
-            self.bytes.resize(2 * (end + STEP).max(1024), 0);
+            self.grow(end);
         }
-        if len <= 8 * STEP {
-            let steps = len.div_ceil(STEP);
-            let to = self.bytes[self.used..].chunks_exact_mut(STEP);
-            for (to, from) in to.zip(bytes[from..].chunks_exact(STEP)).take(steps) {
-                to.copy_from_slice(from);
-            }
-        } else {
-            self.bytes[self.used..end].copy_from_slice(&bytes[from..from + len]);
-        }
-        self.used = end;
+        &mut self.bytes[self.used..]
     }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.bytes.resize(2 * (end + STEP).max(1024), 0);
+    }
+}
+
+/// Copies [`STEP`] bytes.
+#[inline(always)]
+pub fn copy_step(to: &mut [u8], at: usize, from: &[u8], start: usize) {
+    to[at..at + STEP].copy_from_slice(&from[start..start + STEP]);
 }
 
 /// The records of one seal.
@@ -136,24 +167,47 @@ impl Records {
         fields: usize,
         seal: impl FnOnce(&mut SentBytes) -> Sealed,
     ) -> FieldMask {
+        let mut changed = FieldMask::NONE;
+        let record = self.encode(id, kind, fields, |out| {
+            let sealed = seal(out);
+            changed = sealed.changed;
+            sealed
+        });
+        if let Some(record) = record {
+            self.table[slot as usize] = record;
+            self.changed.insert(slot);
+            self.slots.push(slot);
+        }
+        changed
+    }
+
+    /// Encodes a record, unless nothing changed: the caller keeps where it lies.
+    #[inline]
+    pub fn encode(
+        &mut self,
+        id: EntityId,
+        kind: u8,
+        fields: usize,
+        seal: impl FnOnce(&mut SentBytes) -> Sealed,
+    ) -> Option<RecordRef> {
         let start = self.bytes.len();
         varint::put(self.bytes.head(), id.get());
         let sealed = seal(&mut self.bytes);
         if sealed.changed.is_empty() {
             self.bytes.truncate(start);
-            return sealed.changed;
+            return None;
         }
         let group = self.group(kind, fields, sealed) as u32;
         let len = (self.bytes.len() - start) as u32;
-        self.table[slot as usize] = RecordRef { start: start as u32, len, group };
-        self.changed.insert(slot);
-        self.slots.push(slot);
         self.encoded += 1;
-        sealed.changed
+        Some(RecordRef { start: start as u32, len, group })
     }
 
     fn group(&mut self, kind: u8, fields: usize, sealed: Sealed) -> usize {
-        let same = |g: &Group| g.kind == kind && g.sealed == sealed;
+        let same = |g: &Group| {
+            let Sealed { changed, differences } = &g.sealed;
+            g.kind == kind && changed.is(&sealed.changed) && differences.is(&sealed.differences)
+        };
         if !self.groups.get(self.last_group).is_some_and(same) {
             self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
                 let mut head = Vec::new();
@@ -176,6 +230,13 @@ impl Records {
     #[must_use]
     pub fn changed(&self) -> &Bits {
         &self.changed
+    }
+
+    /// Where the record of a slot lies, if it changed.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, slot: u32) -> Option<RecordRef> {
+        self.changed.contains(slot).then(|| self.at(slot))
     }
 
     /// Where the record of a changed slot lies.

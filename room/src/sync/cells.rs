@@ -4,203 +4,15 @@
 //! is a few words of bits that stay good from seal to seal. A place that became free is used again only in a later
 //! seal: a bit that is set before and after a seal is the same entity.
 
+mod cell;
+
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::grid;
 use super::keys::{CellKey, Key, KeyKind};
-use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef, Records};
-
-/// Marks of 64 places of a cell.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Word {
-    /// Places with a member.
-    pub members: u64,
-    /// Places whose member went in this seal.
-    pub gone: u64,
-    /// Places whose member came or moved in this seal.
-    pub moved: u64,
-    /// Places whose member changed in this seal.
-    pub changed: u64,
-}
-
-/// Records of one group that lie side by side.
-#[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// The group.
-    pub group: u32,
-    /// Where they begin.
-    pub start: u32,
-    /// Where they end.
-    pub end: u32,
-    /// How many there are.
-    pub records: u32,
-}
-
-/// A key in use.
-#[derive(Debug, Default)]
-pub struct Cell {
-    words: SmallVec<[Word; 1]>,
-    /// The record of each changed member, by place.
-    rows: Vec<RecordRef>,
-    /// Where each member stands, in grids, by place.
-    points: Vec<[f64; 3]>,
-    /// The slot of each member, by place; of one that went in this seal too.
-    slots: Vec<u32>,
-    /// This seal's records of all changed members.
-    runs: SmallVec<[Run; 2]>,
-    // Whether it is among the touched ones of this seal.
-    touched: bool,
-    // No word before this one has a free place.
-    open: u32,
-}
-
-impl Cell {
-    /// Its marks, 64 places each.
-    #[inline]
-    #[must_use]
-    pub fn words(&self) -> &[Word] {
-        &self.words
-    }
-
-    /// This seal's records of its changed members, side by side.
-    #[inline]
-    #[must_use]
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
-    }
-
-    /// The slot at a place.
-    #[inline]
-    #[must_use]
-    pub fn slot(&self, place: u32) -> u32 {
-        self.slots[place as usize]
-    }
-
-    /// Where the record of a changed member lies in the table's bytes.
-    #[inline]
-    #[must_use]
-    pub fn row(&self, place: u32) -> RecordRef {
-        self.rows[place as usize]
-    }
-
-    /// The slots of a word's places.
-    pub fn slots_of(&self, word: usize, bits: u64) -> impl Iterator<Item = u32> + '_ {
-        Ones(bits).map(move |bit| self.slots[word * 64 + bit as usize])
-    }
-
-    /// The members' slots.
-    pub fn members(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(w, word)| self.slots_of(w, word.members))
-    }
-
-    /// The places of a word whose members stand within a squared distance, and how many places were looked at. On a
-    /// flat grid the third coordinate is not.
-    #[inline]
-    #[must_use]
-    pub fn near(&self, word: usize, from: [f64; 3], r2: f64, flat: bool) -> (u64, usize) {
-        let points = &self.points[word * 64..];
-        let points = &points[..points.len().min(64)];
-        let mut near = 0;
-        for (place, at) in points.iter().enumerate() {
-            let d = [at[0] - from[0], at[1] - from[1]];
-            let mut d2 = d[0] * d[0] + d[1] * d[1];
-            if !flat {
-                let up = at[2] - from[2];
-                d2 += up * up;
-            }
-            // Which are near is a coin's throw, so no branch depends on it.
-            near |= u64::from(d2 <= r2) << place;
-        }
-        (near & self.words[word].members, points.len())
-    }
-
-    /// The same of some places only.
-    #[must_use]
-    pub fn near_of(&self, word: usize, asked: u64, from: [f64; 3], r2: f64) -> u64 {
-        let near = |place: &u32| grid::distance2(self.points[word * 64 + *place as usize], from) <= r2;
-        Ones(asked).filter(near).fold(0, |near, place| near | 1 << place)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| word.members == 0)
-    }
-
-    /// A free place, which is no longer free.
-    fn take_place(&mut self, slot: u32, grid: bool) -> u32 {
-        let from = self.open as usize;
-        let free = self.words.iter().skip(from).position(|word| word.members | word.gone != u64::MAX);
-        let w = from + free.unwrap_or(self.words.len() - from);
-        if w == self.words.len() {
-            self.words.push(Word::default());
-        }
-        self.open = w as u32;
-        let word = &mut self.words[w];
-        let bit = (!(word.members | word.gone)).trailing_zeros();
-        word.members |= 1 << bit;
-        let place = w * 64 + bit as usize;
-        if place >= self.slots.len() {
-            self.slots.resize(place + 1, 0);
-            self.rows.resize(place + 1, RecordRef::default());
-            if grid {
-                self.points.resize(place + 1, [f64::NAN; 3]);
-            }
-        }
-        self.slots[place] = slot;
-        place as u32
-    }
-
-    /// Ends the seal: its marks go, and the places of those that went are free.
-    fn settle(&mut self) {
-        self.touched = false;
-        self.open = 0;
-        self.runs.clear();
-        for word in &mut self.words {
-            (word.gone, word.moved, word.changed) = (0, 0, 0);
-        }
-        while self.words.last().is_some_and(|word| word.members == 0) {
-            self.words.pop();
-        }
-        let places = self.words.len() * 64;
-        if self.slots.len() > places {
-            self.slots.truncate(places);
-            self.rows.truncate(places);
-            self.points.truncate(places);
-        }
-    }
-
-    /// Lays this seal's records side by side, group by group.
-    fn lay(&mut self, records: &Records, bytes: &mut Vec<u8>) {
-        let Cell { words, rows, runs, .. } = self;
-        let mut next = Some(0);
-        while let Some(least) = next.take() {
-            // The lowest group from `least` on, in one pass where there is just one.
-            let groups = words
-                .iter()
-                .enumerate()
-                .flat_map(|(w, word)| Ones(word.changed).map(move |bit| w * 64 + bit as usize));
-            let lowest = groups.clone().map(|place| rows[place].group).filter(|group| *group >= least).min();
-            let Some(group) = lowest else { break };
-            let mut run = Run { group, start: bytes.len() as u32, end: 0, records: 0 };
-            for place in groups {
-                let row = &mut rows[place];
-                if row.group == group {
-                    // A row that is laid out points behind the records already.
-                    let start = bytes.len() as u32;
-                    bytes.extend_from_slice(records.bytes(*row));
-                    row.start = start;
-                    run.records += 1;
-                } else if row.group > group {
-                    next = Some(group + 1);
-                }
-            }
-            run.end = bytes.len() as u32;
-            runs.push(run);
-        }
-    }
-}
+pub use cell::{Cell, Circle};
 
 /// What a key is called, and who wants it.
 #[derive(Debug, Default)]
@@ -230,21 +42,21 @@ pub struct KeyTable {
     unused: Vec<u32>,
     /// This seal's records, cell by cell.
     bytes: Vec<u8>,
+    /// The most bytes that they take.
+    marked: usize,
+    // Whether a cell has got another word in this seal.
+    widened: bool,
+    /// The edge of a cell, in grids.
+    edge: f64,
 }
 
 /// The everywhere key's number.
 pub const EVERYWHERE: u32 = 0;
 
-impl Default for KeyTable {
-    fn default() -> Self {
-        KeyTable::new()
-    }
-}
-
 impl KeyTable {
-    /// A table with the everywhere key in it.
+    /// A table with the everywhere key in it. `edge` is that of a grid's cells.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(edge: f64) -> Self {
         let mut table = KeyTable {
             index: HashMap::with_hasher(ahash::RandomState::with_seeds(5, 6, 7, 8)),
             cells: Vec::new(),
@@ -254,6 +66,9 @@ impl KeyTable {
             touched: Vec::new(),
             unused: Vec::new(),
             bytes: Vec::new(),
+            marked: 0,
+            widened: false,
+            edge,
         };
         let everywhere = table.intern(&Key::EVERYWHERE);
         debug_assert_eq!(everywhere, EVERYWHERE);
@@ -262,6 +77,7 @@ impl KeyTable {
 
     /// Starts a seal with so many slots: forgets the marks of the one before, and the keys that nobody uses.
     pub fn begin(&mut self, slots: usize) {
+        (self.marked, self.widened) = (0, false);
         for number in self.touched.drain(..) {
             self.cells[number as usize].settle();
         }
@@ -294,6 +110,7 @@ impl KeyTable {
         let label = &mut self.labels[number as usize];
         label.key = Some(key.clone());
         label.at = if let KeyKind::Cell(at) = key.0 { Some(at) } else { None };
+        self.cells[number as usize].reset(label.at.map(|at| at.cell), self.edge);
         self.index.insert(key.clone(), number);
         self.unused.push(number);
         number
@@ -319,6 +136,12 @@ impl KeyTable {
         self.labels[number as usize].at
     }
 
+    /// Whether a cell has got another word in this seal.
+    #[must_use]
+    pub fn has_widened(&self) -> bool {
+        self.widened
+    }
+
     /// Viewers that subscribe to a key.
     #[must_use]
     pub fn viewers(&self, number: u32) -> &[u32] {
@@ -341,33 +164,26 @@ impl KeyTable {
     #[inline]
     fn touch(&mut self, number: u32) -> &mut Cell {
         let cell = &mut self.cells[number as usize];
-        if !cell.touched {
-            cell.touched = true;
+        if cell.touch() {
             self.touched.push(number);
         }
         cell
     }
 
     fn add_member(&mut self, slot: u32, number: u32, point: Option<[f64; 3]>) {
-        let grid = self.labels[number as usize].at.is_some();
         let cell = self.touch(number);
-        let place = cell.take_place(slot, grid);
-        cell.words[place as usize / 64].moved |= 1 << (place % 64);
-        if let Some(point) = point {
-            cell.points[place as usize] = point;
-        }
+        let words = cell.words().len();
+        let place = cell.enter(slot, point);
+        let widened = cell.words().len() > words;
+        self.widened |= widened;
         self.placed[slot as usize].push((number, place));
     }
 
     fn remove_member(&mut self, slot: u32, key: usize) {
         let (number, place) = self.placed[slot as usize].swap_remove(key);
         let cell = self.touch(number);
-        let (word, bit) = (&mut cell.words[place as usize / 64], 1 << (place % 64));
-        word.members &= !bit;
-        word.moved &= !bit;
-        word.changed &= !bit;
-        word.gone |= bit;
-        if word.members == 0 {
+        cell.leave(place);
+        if cell.is_empty() {
             self.unused.push(number);
         }
     }
@@ -376,12 +192,10 @@ impl KeyTable {
     #[inline]
     pub fn place(&mut self, slot: u32, key: CellKey, point: [f64; 3]) {
         if let [(number, place)] = self.placed[slot as usize][..]
-            && self.labels[number as usize].at == Some(key)
+            && self.cells[number as usize].is_at(key.cell)
         {
-            let at = &mut self.cells[number as usize].points[place as usize];
-            if *at != point {
-                *at = point;
-                self.touch(number).words[place as usize / 64].moved |= 1 << (place % 64);
+            if self.cells[number as usize].stand(place, point) {
+                self.touch(number);
             }
             return;
         }
@@ -420,25 +234,25 @@ impl KeyTable {
     /// Notes the record of a slot that changed, in each of its keys.
     #[inline]
     pub fn mark(&mut self, slot: u32, record: RecordRef) {
-        let KeyTable { placed, cells, touched, .. } = self;
+        let KeyTable { placed, cells, touched, marked, .. } = self;
         for (number, place) in &placed[slot as usize] {
             let cell = &mut cells[*number as usize];
-            if !cell.touched {
-                cell.touched = true;
+            if cell.touch() {
                 touched.push(*number);
             }
-            cell.words[*place as usize / 64].changed |= 1 << (place % 64);
-            cell.rows[*place as usize] = record;
+            cell.mark(*place, record);
+            *marked += record.len as usize;
         }
     }
 
     /// Lays the seal's records out cell by cell, once every change is marked.
     pub fn lay(&mut self, records: &Records) {
-        self.bytes.clear();
-        for number in &self.touched {
-            self.cells[*number as usize].lay(records, &mut self.bytes);
+        let KeyTable { cells, touched, bytes, marked, .. } = self;
+        bytes.resize(bytes.len().max(*marked + records::STEP), 0);
+        let mut end = 0;
+        for number in touched {
+            end = cells[*number as usize].lay(records.all_bytes(), bytes, end);
         }
-        self.bytes.extend_from_slice(&[0; records::STEP]);
     }
 
     /// Keys of a slot, and its place in each.
@@ -450,7 +264,7 @@ impl KeyTable {
     #[must_use]
     pub fn point_of(&self, slot: u32) -> Option<[f64; 3]> {
         let (number, place) = *self.placed.get(slot as usize)?.first()?;
-        self.cells[number as usize].points.get(place as usize).copied()
+        self.cells[number as usize].point(place)
     }
 
     /// Replaces a viewer's sorted subscriptions.

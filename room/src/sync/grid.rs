@@ -1,9 +1,10 @@
 //! The geometry of grids: which cells a reach covers, and how each lies to it.
 
-use smallvec::SmallVec;
-
 use super::interest::Reach;
 use crate::limits;
+
+/// More than rounding makes of a few products.
+const MARGIN: f64 = 1.0 + 1e-9;
 
 /// How a cell lies to what a viewer sees.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,6 @@ impl Cut {
 
     #[inline]
     fn within(near2: f64, far2: f64, r: f64, release: f64) -> Cut {
-        const MARGIN: f64 = 1.0 + 1e-9;
         if near2 > release * release * MARGIN {
             Cut::Outside
         } else if far2 * MARGIN < r * r {
@@ -75,14 +75,20 @@ fn side(at: i64, cell: f64, point: f64) -> [f64; 2] {
     [near * near, far * far]
 }
 
+/// The most cells on an axis of a box whose sides are worked out axis by axis.
+const SIDE: usize = 16;
+
 /// How the cells of a box lie to a circle, with the work of each axis done once.
 pub(super) struct Sides {
-    axes: [SmallVec<[[f64; 2]; 12]>; 3],
+    axes: [[[f64; 2]; SIDE]; 3],
+    counts: [usize; 3],
     r: f64,
 }
 
 impl Sides {
-    /// The sides of a box of cells. None for one so far out that the number of a cell says nothing of its place.
+    /// The sides of a box of cells. None for a very long one, and for one so far out that the number of a cell says
+    /// nothing of its place.
+    #[inline]
     pub(super) fn new(
         point: [f64; 3],
         (low, high): ([i64; 3], [i64; 3]),
@@ -90,25 +96,36 @@ impl Sides {
         cell: f64,
         r: f64,
     ) -> Option<Sides> {
-        if low.contains(&i64::MIN) || high.contains(&i64::MAX) {
+        let far = low.contains(&i64::MIN) || high.contains(&i64::MAX);
+        let counts = [0, 1, 2].map(|i| high[i].abs_diff(low[i]) as usize + 1);
+        if far || counts.iter().any(|count| *count > SIDE) {
             return None;
         }
-        let axis = |i: usize| {
-            let sides =
-                (low[i]..=high[i]).map(|at| if axes[i] { side(at, cell, point[i]) } else { [0.0; 2] });
-            sides.collect()
-        };
-        Some(Sides { axes: [axis(0), axis(1), axis(2)], r })
+        let mut sides = Sides { axes: [[[0.0; 2]; SIDE]; 3], counts, r };
+        for i in (0..3).filter(|i| axes[*i]) {
+            for (sides, at) in sides.axes[i][..counts[i]].iter_mut().zip(low[i]..) {
+                *sides = side(at, cell, point[i]);
+            }
+        }
+        Some(sides)
     }
 
     /// Calls `f` with how each cell lies, in the order of [`each_cell`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn each(&self, mut f: impl FnMut(Cut)) {
-        let [xs, ys, zs] = &self.axes;
+        let [xs, ys, zs] = [0, 1, 2].map(|i| &self.axes[i][..self.counts[i]]);
+        let (out, within) = (self.r * self.r * MARGIN, self.r * self.r / MARGIN);
         for x in xs {
             for y in ys {
                 for z in zs {
-                    f(Cut::within(x[0] + y[0] + z[0], x[1] + y[1] + z[1], self.r, self.r));
+                    let (near2, far2) = (x[0] + y[0] + z[0], x[1] + y[1] + z[1]);
+                    f(if near2 > out {
+                        Cut::Outside
+                    } else if far2 < within {
+                        Cut::Whole
+                    } else {
+                        Cut::Exact(self.r * self.r, self.r * self.r)
+                    });
                 }
             }
         }
@@ -136,7 +153,13 @@ pub(super) fn on_axes(point: [f64; 3], axes: [bool; 3]) -> [f64; 3] {
 #[inline]
 #[must_use]
 pub fn cell_of(point: [f64; 3], cell: f64) -> [i64; 3] {
-    point.map(|x| floor(x / cell))
+    point.map(|x| cell_on(x, cell))
+}
+
+/// The cell of a coordinate on its axis.
+#[inline]
+pub(super) fn cell_on(x: f64, cell: f64) -> i64 {
+    floor(x / cell)
 }
 
 /// Floor as an integer, saturated: without the call that `f64::floor` is on a plain x86-64.
@@ -233,4 +256,24 @@ fn narrow(here: [i64; 3], (low, high): ([i64; 3], [i64; 3]), most: i64) -> ([i64
         [0, 1, 2].map(|i| if wide(i) { low[i].max(here[i].saturating_sub(n)) } else { low[i] }),
         [0, 1, 2].map(|i| if wide(i) { high[i].min(here[i].saturating_add(n)) } else { high[i] }),
     )
+}
+
+/// A cell's place on a curve that winds through all cells, so that near ones are near on it: the bits of the
+/// coordinates, in turns.
+pub(super) fn curve(at: [i64; 3]) -> u64 {
+    let spread = |x: i64| {
+        // 21 bits, two free ones between any two.
+        let mut x = x as u64 & 0x1f_ffff;
+        for (shift, mask) in [
+            (32, 0x1f_0000_0000_ffff),
+            (16, 0x1f_0000_ff00_00ff),
+            (8, 0x100f_00f0_0f00_f00f),
+            (4, 0x10c3_0c30_c30c_30c3),
+            (2, 0x1249_2492_4924_9249),
+        ] {
+            x = (x | x << shift) & mask;
+        }
+        x
+    };
+    spread(at[0]) | spread(at[1]) << 1 | spread(at[2]) << 2
 }

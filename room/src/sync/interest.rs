@@ -1,13 +1,14 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
-use std::sync::{Mutex, PoisonError};
-
-use super::cells::{Cell, EVERYWHERE, KeyTable};
-use super::grid::{Cut, cell_of, corners, count, distance2, each_cell, nearest_cells, on_axes};
+use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
+use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
+use super::rates::Pace;
 use super::seen::Seen;
+use super::workers::Shared;
 use crate::limits;
 use crate::store::bits::SlotSet;
+use crate::store::records::Records;
 
 /// What a part of an interest is, apart from the game's own code.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +37,15 @@ pub enum Reach {
     Radius(u16, u16),
 }
 
+impl Reach {
+    /// What is shown of cells that the edge cuts.
+    #[must_use]
+    pub fn circle(self, cell: f64, axes: [bool; 3]) -> Circle {
+        let r = if let Reach::Range(r, _) = self { r } else { 0.0 };
+        Circle::new(r, cell, !axes[2])
+    }
+}
+
 /// Where a grid places an entity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
@@ -62,13 +72,13 @@ pub trait Lens: Sync {
     /// How important the entity of a slot is to a viewer; higher is kept.
     fn priority(&self, viewer: u32, slot: u32) -> f64;
     /// Bookkeeping of what was refused.
-    fn notes(&self) -> &Mutex<Notes>;
+    fn notes(&self) -> &Shared<Notes>;
 }
 
 impl dyn Lens + '_ {
     /// Takes note of what was refused.
     pub fn note(&self, note: impl FnOnce(&mut Notes)) {
-        note(&mut self.notes().lock().unwrap_or_else(PoisonError::into_inner));
+        self.notes().with(note);
     }
 }
 
@@ -96,6 +106,8 @@ pub struct Part {
     pub shape: Shape,
     /// Whether the game narrows it further, pair by pair.
     pub narrows: bool,
+    /// How often it sends by squared distance; nothing where always.
+    pub bands: Vec<(f64, Pace)>,
     /// Its keys.
     pub table: KeyTable,
 }
@@ -142,6 +154,15 @@ impl PartView {
         &self.order
     }
 
+    /// A number by which those that look at the same things stand near each other; none where it is not known.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        match self.corners {
+            Some((low, _)) => Some(curve(low)),
+            None => self.order.get(1).map(|number| u64::from(*number)),
+        }
+    }
+
     /// The place of a key in the order of looking.
     #[must_use]
     pub fn place_of(&self, number: u32) -> Option<u32> {
@@ -159,7 +180,8 @@ impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        Part { shape, narrows, table: KeyTable::new() }
+        let edge = if let Shape::Grid { cell, .. } = shape { cell } else { 0.0 };
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -172,8 +194,15 @@ impl Part {
         }
     }
 
-    /// Asks the keys of the entities of slots.
-    pub fn rekey(&mut self, index: usize, slots: &[u32], lens: &dyn Lens, scratch: &mut RekeyScratch) {
+    /// Asks the keys of the entities of slots, and notes the records of those that changed.
+    pub fn rekey(
+        &mut self,
+        index: usize,
+        slots: &[u32],
+        records: &Records,
+        lens: &dyn Lens,
+        scratch: &mut RekeyScratch,
+    ) {
         let Shape::Grid { axes, cell, prefix, .. } = self.shape else {
             for slot in slots {
                 scratch.keys.begin(limits::ENTITY_KEYS);
@@ -182,6 +211,7 @@ impl Part {
                     lens.note(|notes| notes.entity_keys.push(*slot));
                 }
                 self.table.set(*slot, scratch.keys.as_slice());
+                self.mark(*slot, records);
             }
             return;
         };
@@ -194,13 +224,23 @@ impl Part {
                 Place::At(point) => {
                     let point = on_axes(point, axes);
                     if point.iter().all(|x| x.is_finite()) {
-                        self.table.place(*slot, CellKey { prefix, cell: cell_of(point, cell) }, point);
+                        let at = [0, 1, 2].map(|i| if axes[i] { cell_on(point[i], cell) } else { 0 });
+                        self.table.place(*slot, CellKey { prefix, cell: at }, point);
                     } else {
                         lens.note(|notes| notes.bad_positions.push(*slot));
                         self.table.remove(*slot);
                     }
                 }
             }
+            self.mark(*slot, records);
+        }
+    }
+
+    /// Notes the record of a slot, if it changed.
+    #[inline]
+    pub fn mark(&mut self, slot: u32, records: &Records) {
+        if let Some(record) = records.get(slot) {
+            self.table.mark(slot, record);
         }
     }
 
@@ -242,7 +282,7 @@ impl Part {
                 let corners = point.map(|p| corners(p, axes, cell, reach));
                 if corners.is_some() && corners == view.corners {
                     // The same cells; where distance counts, what is within it may differ.
-                    let differs = matches!(reach, Reach::Range(..));
+                    let differs = matches!(reach, Reach::Range(..)) || !self.bands.is_empty();
                     view.moved |= differs;
                     return differs;
                 }
@@ -321,6 +361,7 @@ impl Part {
         };
         slots.extend(self.table.cell(EVERYWHERE).members());
         let Some(point) = view.point else { return };
+        let circle = reach.circle(cell, axes);
         for number in &view.order {
             let of = self.table.cell(*number);
             let Some(at) = self.table.at(*number).filter(|_| !of.words().is_empty()) else { continue };
@@ -328,7 +369,7 @@ impl Part {
                 Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
                 Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
             };
-            show_cell(point, of, cut, view, slots);
+            show_cell(point, of, cut, &circle, view, slots);
         }
     }
 
@@ -336,6 +377,14 @@ impl Part {
     #[must_use]
     pub fn distance2(&self, view: &PartView, slot: u32) -> Option<f64> {
         Some(distance2(view.point?, self.table.point_of(slot)?))
+    }
+
+    /// How often it sends a viewer an entity that it shows.
+    #[must_use]
+    pub fn pace(&self, view: &PartView, slot: u32) -> Pace {
+        let Some((_, last)) = self.bands.last() else { return 0 };
+        let Some(distance2) = self.distance2(view, slot) else { return 0 };
+        self.bands.iter().find(|(most, _)| distance2 <= *most).map_or(*last, |(_, pace)| *pace)
     }
 
     /// Keys that a viewer and a slot have in common.
@@ -356,7 +405,7 @@ impl Part {
 }
 
 /// Appends what a viewer at `point` sees of a cell.
-fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mut Vec<u32>) {
+fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, circle: &Circle, view: &PartView, slots: &mut Vec<u32>) {
     let shown = |slot: &u32| view.shown.contains(*slot);
     match cut {
         Cut::Outside => {}
@@ -364,7 +413,7 @@ fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mu
         Cut::Remembered => slots.extend(cell.members().filter(shown)),
         Cut::Exact(r2, release2) => {
             for (w, word) in cell.words().iter().enumerate() {
-                let (near, _) = cell.near(w, point, r2, false);
+                let (near, _) = cell.near(w, point, circle);
                 slots.extend(cell.slots_of(w, near));
                 if release2 > r2 {
                     let between = cell.near_of(w, word.members & !near, point, release2);

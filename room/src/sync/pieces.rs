@@ -77,10 +77,10 @@ impl Pieces {
 
     /// Drops the piece of a slot whose entity changed or went.
     pub fn forget(&mut self, slot: u32) {
-        if let Some(piece) = self.pieces.get_mut(slot as usize).and_then(OnceLock::take) {
-            self.bytes -= piece.len();
-            self.lengths[slot as usize] = 0;
-        }
+        // Most have none.
+        let Some(len) = self.lengths.get_mut(slot as usize).filter(|len| **len > 0) else { return };
+        self.bytes -= std::mem::take(len) as usize;
+        self.pieces[slot as usize].take();
     }
 
     /// The length of a slot's piece, if there was one when the seal began.

@@ -1,8 +1,6 @@
 //! What a part shows a viewer, cell by cell: a few words of places, which are compared with those of the last update.
 
-use smallvec::SmallVec;
-
-use super::cells::{Cell, EVERYWHERE};
+use super::cells::{Cell, Circle, EVERYWHERE};
 use super::grid::{Cut, Sides};
 use super::interest::{Part, PartView, Reach, Shape};
 
@@ -112,22 +110,16 @@ impl Part {
             view.order().iter().for_each(|number| out.push_whole(self.table.cell(*number)));
             return;
         };
-        let mut at = SmallVec::<[Cut; 64]>::new();
-        match view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r)) {
-            Some(sides) => sides.each(|cut| at.push(cut)),
-            None => {
-                let cells = view.order().iter().skip(1).filter_map(|number| self.table.at(*number));
-                at.extend(cells.map(|key| Cut::of_range(point, key.cell, cell, axes, r, r)));
-            }
-        }
         out.push_whole(self.table.cell(EVERYWHERE));
-        for (number, cut) in view.order()[1..].iter().zip(at) {
-            let of = self.table.cell(*number);
+        let circle = Circle::new(r, cell, !axes[2]);
+        let mut numbers = view.order()[1..].iter();
+        let mut push = |number: u32, cut: Cut| {
+            let of = self.table.cell(number);
             match cut {
                 Cut::Outside => out.words.extend(of.words().iter().map(|_| 0)),
-                Cut::Exact(r2, _) => {
+                Cut::Exact(..) => {
                     for w in 0..of.words().len() {
-                        let (near, asked) = of.near(w, point, r2, !axes[2]);
+                        let (near, asked) = of.near(w, point, &circle);
                         looked.distances += asked as u64;
                         out.words.push(near);
                     }
@@ -135,7 +127,69 @@ impl Part {
                 Cut::Whole | Cut::Remembered => out.words.extend(of.words().iter().map(|word| word.members)),
             }
             out.end();
+        };
+        match view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r)) {
+            Some(sides) => sides.each(|cut| {
+                numbers.next().into_iter().for_each(|number| push(*number, cut));
+            }),
+            None => numbers.for_each(|number| {
+                let at = self.table.at(*number);
+                let cut = at.map_or(Cut::Whole, |at| Cut::of_range(point, at.cell, cell, axes, r, r));
+                push(*number, cut);
+            }),
         }
+    }
+
+    /// Looks at all that this part shows a viewer whose keys are those of `old`, and hands out each of its cells that
+    /// shows something now or did, with its word before and after. Returns false, with nothing done, where the keys are
+    /// others or a cell has more than one word: see [`look`](Part::look).
+    #[inline(always)]
+    #[must_use]
+    pub fn look_from(
+        &self,
+        view: &PartView,
+        out: &mut Seen,
+        looked: &mut Looked,
+        mut each: impl FnMut(&Cell, u64, u64),
+    ) -> bool {
+        let old = &view.seen;
+        let (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point)) =
+            (self.shape, view.point())
+        else {
+            return false;
+        };
+        let sides = view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r));
+        let single = old.words.len() == old.cells.len() && !self.table.has_widened();
+        let Some(sides) = sides.filter(|_| single && old.cells == view.order()) else { return false };
+        out.cells.clone_from(&old.cells);
+        out.ends.clone_from(&old.ends);
+        out.words.clear();
+        out.words.resize(old.words.len(), 0);
+        let circle = Circle::new(r, cell, !axes[2]);
+        let mut pairs = view.order().iter().zip(&old.words).zip(&mut out.words);
+        let mut next = |cut: Cut| {
+            let Some(((number, old), new)) = pairs.next() else { return };
+            if *old == 0 && matches!(cut, Cut::Outside) {
+                return;
+            }
+            let of = self.table.cell(*number);
+            *new = match cut {
+                Cut::Outside => 0,
+                Cut::Exact(..) => {
+                    let (near, asked) = of.near(0, point, &circle);
+                    looked.distances += asked as u64;
+                    near
+                }
+                Cut::Whole | Cut::Remembered => of.words()[0].members,
+            };
+            if *old | *new != 0 {
+                each(of, *old, *new);
+            }
+        };
+        next(Cut::Whole);
+        sides.each(next);
+        looked.cells += old.cells.len() as u64;
+        true
     }
 
     /// Brings up to date what a viewer that stands where it stood sees of the cells that were touched: looks only at

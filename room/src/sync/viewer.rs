@@ -2,25 +2,35 @@
 
 mod cells;
 mod claim;
+mod hash;
+mod order;
+mod paces;
+mod retain;
+mod slots;
 
 use std::collections::BTreeMap;
 
 use cells::CellScratch;
+use retain::Retaining;
 
-use super::fit::{Item, Room, What, take_fitting};
+use super::budget::Bucket;
+use super::fit::{Item, What};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
+use super::rates::{Pace, Rates};
 use super::seen::Looked;
 use super::update::{Press, UpdateWriter, enter_len};
 use super::window::Window;
 use super::world::World;
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
-use crate::store::bits::{self, Bits, Ones, SlotSet};
+use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
-use crate::wire::update::UpdateHead;
+use crate::wire::update::{self, UpdateHead};
+use crate::wire::varint;
 
 /// Something of an entity in view that did not fit yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +66,20 @@ pub struct Viewer {
     pub look: bool,
     /// Something in its keys changed.
     pub stale: bool,
+    /// What left its view and the client retains: the tick up to which it has each whole.
+    pub retained: Retained<Tick>,
     /// An empty update is due, so that the client knows the silence for rest.
     rest_due: bool,
     /// What is on the wire.
     pub window: Window,
+    /// Members at each pace but that of every send.
+    slow: Vec<SlotSet>,
+    /// When it was last sent all that it lacked, due or not.
+    whole: Tick,
+    /// Some of the slow ones wait for their turn.
+    lags: bool,
+    /// What it may be sent, where the room has a budget.
+    bucket: Bucket,
     /// The client's page is hidden: it gets no updates.
     pub hidden: bool,
     /// What the view holds is what a returning client says that it holds, and no update has been sent yet. The
@@ -81,11 +101,14 @@ pub struct Scratch {
     next: SlotSet,
     leaves: Vec<EntityId>,
     enters: Vec<u32>,
+    retaining: Retaining,
     /// Changed records by group, as bytes.
     records: Vec<RecordBuffer>,
     /// The same by place, where the bytes of a group do not fit one part or not all of them go.
     places: Vec<Vec<RecordRef>>,
     items: Vec<Item>,
+    fitting: order::Fitting,
+    paces: paces::Paces,
     ranking: limit::Ranking,
     /// Whether a limit or the library's bound cut the view.
     cut: bool,
@@ -99,9 +122,6 @@ impl Scratch {
         std::mem::take(&mut self.cells.looked)
     }
 }
-
-/// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
-const MERGE_HEAD: usize = 2 + limits::FIELDS.div_ceil(8) + 8 + 1;
 
 /// The most bytes of a leave: a gap of IDs.
 const LEAVE_LEN: usize = 8;
@@ -128,6 +148,12 @@ pub struct Sealed<'a> {
     pub window: usize,
     /// Whether updates carry a hash of the view.
     pub hash: bool,
+    /// Which send it is.
+    pub send: u64,
+    /// Who is due at rates by distance.
+    pub rates: &'a Rates,
+    /// The bytes of a send's update, in a room with a budget.
+    pub share: Option<usize>,
     /// Whether views can be compared cell by cell: each entity has one key at the most, and nothing but the size of an
     /// update narrows a view or holds anything back.
     pub by_cells: bool,
@@ -165,7 +191,8 @@ impl Viewer {
     /// Whether everything was sent and acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.window.is_empty()
+        let sent = self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && !self.lags;
+        sent && self.window.is_empty()
     }
 
     /// Whether it was sent no update at the last seal though one was due.
@@ -191,17 +218,23 @@ impl Viewer {
     }
 
     /// Whether this seal has nothing for the connection.
-    fn is_idle(&self) -> bool {
-        !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
+    #[must_use]
+    pub fn is_idle(&self, by_cells: bool) -> bool {
+        let quiet = !self.look && !self.stale && !self.rest_due && !self.lags;
+        quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
+    }
+
+    /// A number by which connections that look at the same things stand near each other, where that is news.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        let moved = |view: &&PartView| view.moved;
+        self.parts.iter().skip(1).filter(moved).find_map(PartView::neighborhood)
     }
 
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
         if !sealed.by_cells {
             self.leave_cells(sealed.parts);
-        }
-        if self.is_idle() {
-            return;
         }
         let window = self.window.size(sealed.window);
         let merged = self.behind.is_some() || !self.held.is_empty();
@@ -213,13 +246,15 @@ impl Viewer {
             return;
         }
         let (plain, wire) = self.look_and_compare(index, sealed, scratch, press);
-        if !self.window.is_empty() && wire > free {
+        let merged = merged || !self.held.is_empty();
+        let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
+        if !self.window.is_empty() && over.unwrap_or(wire) > free {
             self.withhold(sealed, press.world);
             return;
         }
         let free = free.min(self.window.update(sealed.window));
         let extra = scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD;
-        if merged || plain > sealed.cap || wire > free {
+        if merged || plain > sealed.cap || wire > free || over.is_some() {
             if self.by_cells {
                 self.leave_cells(sealed.parts);
                 scratch.next.clear();
@@ -232,10 +267,10 @@ impl Viewer {
             if self.by_cells {
                 self.find_places_by_cells(sealed.parts, scratch, press);
             } else {
-                self.find_places(&scratch.next, &mut scratch.places, press);
+                self.find_places(sealed, scratch, press);
             }
         }
-        self.commit(sealed, scratch);
+        self.commit(sealed, scratch, press.world);
         self.write(index, sealed, scratch, press, merged);
     }
 
@@ -249,8 +284,8 @@ impl Viewer {
     ) -> (usize, usize) {
         scratch.cut = false;
         if self.by_cells {
-            if self.look_at_cells(sealed.parts, scratch) {
-                return self.compare_cells(sealed, scratch, press);
+            if let Some(lengths) = self.compare_cells(sealed, scratch, press) {
+                return lengths;
             }
             self.leave_cells(sealed.parts);
         }
@@ -265,7 +300,8 @@ impl Viewer {
         } else {
             scratch.next.assign(&self.view);
         }
-        self.compare(scratch, press, self.look)
+        self.find_paces(sealed, scratch, press.world);
+        self.compare(sealed, scratch, press)
     }
 
     /// No update now. What was deleted leaves the view all the same, for its slot will be used again; the
@@ -282,118 +318,15 @@ impl Viewer {
                 self.owed.push(world.info(*slot).id);
             }
             self.priorities.remove(slot);
+            for slow in &mut self.slow {
+                slow.remove(*slot);
+            }
         }
         for part in &mut self.parts {
             for slot in world.dead() {
                 part.shown.remove(*slot);
             }
         }
-    }
-
-    /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
-    fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        if sealed.by_cells {
-            self.look_at_all(sealed.parts, scratch);
-        }
-        let Scratch { candidates, shown, part: one, always, remembered, ranking, cells, cut, .. } = scratch;
-        for bits in [&mut *shown, &mut *one, &mut *always] {
-            bits.clear();
-            bits.grow(world.slot_count());
-        }
-        candidates.clear();
-        remembered.resize_with(sealed.parts.len(), SlotSet::default);
-        for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
-            let start = candidates.len();
-            if !sealed.by_cells || i == 0 {
-                part.show(view, candidates);
-            }
-            if i == 0 {
-                // The room's state and the player's own.
-                candidates.iter().for_each(|slot| {
-                    always.insert(*slot);
-                });
-            } else if part.narrows || part.remembers() {
-                for slot in candidates.drain(start..) {
-                    if one.insert(slot) && part.narrows && !sealed.lens.sees(i, index, slot) {
-                        one.remove(slot);
-                    }
-                }
-                remembered[i].assign_bits(one);
-                candidates.extend(one.iter());
-                one.clear();
-            }
-        }
-        if sealed.by_cells {
-            candidates.extend(Viewer::fresh_slots(sealed.parts, &cells.fresh));
-        }
-        // Once each, in order of the parts' cells: what stands near each other has its records near each other.
-        let mut end = 0;
-        for at in 0..candidates.len() {
-            let slot = candidates[at];
-            candidates[end] = slot;
-            end += usize::from(shown.insert(slot));
-        }
-        candidates.truncate(end);
-        *cut = limit::cut(index, self, sealed, world, (shown, end), always, ranking);
-        if *cut {
-            candidates.retain(|slot| shown.contains(*slot));
-        }
-    }
-
-    /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
-    /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
-    /// bytes of all of it and an estimate of the bytes on the wire.
-    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>, looked: bool) -> (usize, usize) {
-        let Scratch { candidates, shown, part: was, next, leaves, enters, records, .. } = scratch;
-        leaves.clear();
-        leaves.extend_from_slice(&self.owed);
-        enters.clear();
-        records.resize_with(press.records.groups(), RecordBuffer::default);
-        records.iter_mut().for_each(RecordBuffer::clear);
-        let changed = press.records.changed();
-        let mut stays = |slot: u32| {
-            let at = press.records.at(slot);
-            records[at.group as usize].push(press.records.all_bytes(), at);
-        };
-        if looked {
-            // One by one, and not word by word: of few members among many slots, most words hold none or one,
-            // and which is a coin's throw.
-            was.clear();
-            was.union(&self.view);
-            for slot in candidates.iter().copied() {
-                if !was.contains(slot) {
-                    enters.push(slot);
-                } else if changed.contains(slot) {
-                    stays(slot);
-                }
-            }
-            enters.sort_unstable();
-            for (word, bits) in self.view.words() {
-                let gone = Ones(bits & !shown.word(*word)).map(|bit| word * 64 + bit);
-                leaves.extend(gone.filter(|slot| self.has(*slot)).map(|slot| press.world.info(slot).id));
-            }
-            was.clear();
-            next.assign_bits(shown);
-        } else {
-            for (word, bits) in next.words() {
-                Ones(bits & changed.word(*word)).for_each(|bit| stays(word * 64 + bit));
-            }
-        }
-        let changes = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
-        let (plain, wire) = enters_len(enters, press);
-        (plain + changes, wire + changes)
-    }
-
-    /// The places of the records that [`compare`](Self::compare) copied.
-    fn find_places(&self, next: &SlotSet, places: &mut Vec<Vec<RecordRef>>, press: &Press<'_>) {
-        places.resize_with(press.records.groups(), Vec::new);
-        places.iter_mut().for_each(Vec::clear);
-        bits::compare(&self.view, next.words().iter().copied(), |word, old, new| {
-            for bit in Ones(old & new & press.records.changed().word(word)) {
-                let at = press.records.at(word * 64 + bit);
-                places[at.group as usize].push(at);
-            }
-        });
     }
 
     /// Where not all fits, or not all that is missing is of the last seal: chooses what to send now and what to
@@ -407,72 +340,38 @@ impl Viewer {
         press: &mut Press<'_>,
     ) {
         let mut items = std::mem::take(&mut scratch.items);
-        items.clear();
-        let mut measured = SentBytes::default();
-        for slot in scratch.next.iter() {
-            if let Some((what, size)) = self.missing(slot, sealed, press, &mut measured) {
-                let info = press.world.info(slot);
-                let own = info.private_to.is_some()
-                    || info.id == EntityId::STATE
-                    || press.world.owner(slot) == Some(self.player);
-                let from = self.held(slot).map_or(sealed.tick, |h| h.from);
-                let priority = if own { 0.0 } else { self.priority(index, slot, sealed) };
-                items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
-            }
-        }
-        let Press { world, pieces, maker, .. } = &mut *press;
-        let world = *world;
-        let by_priority = |a: &Item, b: &Item| {
-            let id = |item: &Item| world.info(item.slot).id;
-            a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
-        };
-        let leaves = scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1);
-        let (plain, wire) = (sealed.cap.saturating_sub(leaves), free.saturating_sub(leaves));
-        let room = Room { plain, wire, whatever: self.window.is_empty() };
-        let wire = |item: &Item| match item.what {
-            What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, maker).len(),
-            _ => item.size,
-        };
-        let fit = take_fitting(&mut items, room, sealed.tick, by_priority, wire);
+        self.find_items(index, sealed, scratch, press, &mut items);
+        let fit = self.fit(&mut items, sealed, free, scratch, press);
         self.held.clear();
         for item in &items[fit..] {
             let since = match item.what {
-                What::Enter => None,
-                What::Record => Some(sealed.last),
-                What::Merge(_, since) => Some(since),
+                What::Enter | What::Return(..) => None,
+                What::Record(_, since) | What::Merge(_, since) => Some(since),
             };
             self.held.push(Held { slot: item.slot, since, from: item.from });
         }
         self.held.sort_unstable_by_key(|h| h.slot);
         items.truncate(fit);
         scratch.enters.clear();
+        scratch.retaining.returns.clear();
         scratch.records.iter_mut().for_each(RecordBuffer::clear);
         scratch.places.resize_with(press.records.groups(), Vec::new);
         scratch.places.iter_mut().for_each(Vec::clear);
         for item in &items {
             match item.what {
                 What::Enter => scratch.enters.push(item.slot),
-                What::Record => {
-                    let at = press.records.at(item.slot);
+                What::Record(at, _) => {
                     scratch.places[at.group as usize].push(at);
                     scratch.records[at.group as usize].push(press.records.all_bytes(), at);
                 }
                 What::Merge(..) => {}
+                What::Return(mask, since) => scratch.retaining.add(item.slot, mask, since, press.world),
             }
         }
         items.retain(|item| matches!(item.what, What::Merge(..)));
+        // Those of a group behind one head.
+        items.sort_unstable_by_key(|item| (item.group, item.slot));
         scratch.items = items;
-    }
-
-    /// How important a member of the view is where not all fits: as the limit says, and where there is none by
-    /// nearness in the grids that place both. NaN, which leaves the order to IDs, where no grid does.
-    fn priority(&self, index: u32, slot: u32, sealed: &Sealed<'_>) -> f64 {
-        if sealed.limit.most.is_some() {
-            return sealed.lens.priority(index, slot);
-        }
-        let distances =
-            sealed.parts.iter().zip(&self.parts).filter_map(|(part, view)| part.distance2(view, slot));
-        distances.min_by(f64::total_cmp).map_or(f64::NAN, |d2| -d2)
     }
 
     /// What the client lacks of a member of the view, and its size.
@@ -481,30 +380,36 @@ impl Viewer {
         slot: u32,
         sealed: &Sealed<'_>,
         press: &Press<'_>,
+        paces: &[Pace],
         measured: &mut SentBytes,
     ) -> Option<(What, usize)> {
         let held = self.held(slot);
         if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
-            return Some((What::Enter, enter_len(press.world, slot)));
+            return Some(self.enter(slot, press.world, measured));
         }
-        let since = held.and_then(|h| h.since).or(self.behind).unwrap_or(sealed.last);
-        if since == sealed.last && held.is_none() && self.behind.is_none() {
-            let changed = press.records.changed().contains(slot);
-            return changed.then(|| (What::Record, press.records.at(slot).len as usize));
-        }
+        let since = match (held.and_then(|h| h.since), self.behind) {
+            (Some(since), _) => since,
+            (None, Some(behind)) => self.has_up_to(slot, behind, sealed),
+            (None, None) => {
+                let at = self.record(slot, sealed, paces, press)?;
+                let pace = paces.get(slot as usize).copied().unwrap_or_default();
+                return Some((What::Record(at, sealed.before(pace)), at.len as usize));
+            }
+        };
         let mask = press.world.changed_since(slot, since);
         if mask.is_empty() {
             return None;
         }
         measured.reset();
         press.world.put_since(slot, mask, since, measured);
-        Some((What::Merge(mask, since), measured.len() + MERGE_HEAD))
+        Some((What::Merge(mask, since), varint::len(press.world.info(slot).id.get()) + measured.len()))
     }
 
-    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
+        self.remember(scratch, world);
         if self.by_cells || (sealed.by_cells && self.held.is_empty() && !scratch.cut) {
             self.commit_cells(scratch);
-            self.commit_flags();
+            self.commit_flags(sealed.tick);
             return;
         }
         for view in &mut self.parts {
@@ -517,12 +422,15 @@ impl Viewer {
                 }
             }
         }
+        self.commit_paces(scratch);
         std::mem::swap(&mut self.view, &mut scratch.next);
-        self.commit_flags();
+        self.commit_flags(sealed.tick);
     }
 
-    fn commit_flags(&mut self) {
-        self.behind = None;
+    fn commit_flags(&mut self, now: Tick) {
+        if self.behind.take().is_some() {
+            self.whole = now;
+        }
         self.owed.clear();
         self.claimed = false;
         self.look = false;
@@ -537,21 +445,31 @@ impl Viewer {
         press: &mut Press<'_>,
         merged: bool,
     ) {
-        let Scratch { leaves, enters, records, places, items, writer, .. } = scratch;
+        let Scratch { leaves, enters, retaining, records, places, items, writer, paces, .. } = scratch;
+        paces.enter(enters.iter().copied().chain(retaining.slots()), press.world);
         let merges = if merged { items.as_slice() } else { &[] };
         let something = !leaves.is_empty()
             || !enters.is_empty()
+            || !retaining.returns.is_empty()
             || !merges.is_empty()
+            || !paces.turns().is_empty()
             || records.iter().any(|r| r.records() > 0);
+        let lag = self.lag(sealed, press.world);
+        self.lags = lag.is_some();
         if !something && !self.rest_due {
             return;
         }
         self.rest_due = something;
-        let complete = self.held.iter().filter_map(|h| h.since).min().unwrap_or(sealed.tick);
-        let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(sealed.parts, press.world));
+        let complete = self.held.iter().filter_map(|h| h.since).chain(lag).min().unwrap_or(sealed.tick);
+        let whole = sealed.hash && self.held.is_empty() && !self.lags;
+        let hash = whole.then(|| self.hash(sealed.parts, press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
-        writer.leaves(leaves, press);
+        let left = retaining.left(leaves.len());
+        let (left, gone) = leaves.split_at_mut(left);
+        writer.leaves(update::LEAVES, left, press);
+        writer.leaves(update::GONE, gone, press);
         writer.enters(enters, press);
+        writer.returns(&retaining.returns, press);
         for item in merges {
             if let What::Merge(mask, since) = item.what {
                 writer.merge(item.slot, mask, since, press);
@@ -562,24 +480,14 @@ impl Viewer {
                 writer.changes_in_parts(group as u32, &places[group], press);
             }
         }
+        writer.periods(paces.turns(), sealed.rates, press);
         let parts = writer.finish(press);
         self.window.push(sealed.tick, parts);
+        if let Some(share) = sealed.share {
+            self.bucket.charge(parts.iter().sum(), sealed.send, share);
+        }
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
-    }
-
-    /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    fn hash(&self, parts: &[Part], world: &World) -> u64 {
-        let mut members = self.members(parts, world);
-        members.sort_unstable();
-        let mut hash = crate::wire::ViewHash::new();
-        let mut record = SentBytes::default();
-        for (id, slot) in members {
-            record.reset();
-            world.put_whole(slot, &mut record);
-            hash.add(id, record.as_slice());
-        }
-        hash.finish()
     }
 }
 
@@ -588,7 +496,8 @@ fn enters_len(enters: &[u32], press: &Press<'_>) -> (usize, usize) {
     let lengths = enters.iter().map(|slot| {
         let len = enter_len(press.world, *slot);
         // What is not compressed yet counts whole.
-        (len, press.pieces.len(*slot).map_or(len, |piece| piece.min(len)))
+        let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
+        (len, piece.map_or(len, |piece| piece.min(len)))
     });
     lengths.fold((0, 0), |(plain, wire), (len, on_wire)| (plain + len, wire + on_wire))
 }

@@ -388,11 +388,6 @@ impl World {
         })
     }
 
-    /// Every living entity of any kind in ID order within its kind.
-    pub fn slots_by_kind(&self) -> impl Iterator<Item = u32> + '_ {
-        self.slots.0.iter().enumerate().filter(|(_, s)| s.live).map(|(i, _)| i as u32)
-    }
-
     /// The player who owns a slot's entity.
     #[must_use]
     pub fn owner(&self, slot: u32) -> Option<PlayerId> {

@@ -130,7 +130,7 @@ struct Seal<'a> {
 
 impl VisitMut for Seal<'_> {
     type Error = std::convert::Infallible;
-    #[inline]
+    #[inline(always)]
     fn field<C: Codec>(
         &mut self,
         index: usize,

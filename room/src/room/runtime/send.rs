@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::Runtime;
 use crate::entity::SessionId;
@@ -111,7 +111,7 @@ impl<G: Game> Runtime<G> {
         let saw = self.who_sees(&views);
         let lens = RoomLens::new(&self.game, &self.room);
         views.update(tick, &self.room.world, &lens);
-        let notes = lens.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let notes = lens.notes.into_inner();
         for (viewer, letter) in views.messages() {
             if let Some(conn) = self.room.at(viewer).map(|c| c.id) {
                 self.out.push(conn, Source::Update(letter));
@@ -216,7 +216,9 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    fn write_notes(&mut self, notes: Notes) {
+    fn write_notes(&mut self, mut notes: Notes) {
+        // Several threads may have taken note.
+        notes.views.sort_unstable();
         let player = |viewer: u32| self.room.at(viewer).map(|c| c.player);
         let mut logs = Vec::new();
         for slot in notes.bad_positions {

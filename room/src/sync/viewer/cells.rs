@@ -4,8 +4,8 @@
 use super::{Scratch, Sealed, Viewer, enters_len};
 use crate::limits;
 use crate::store::records::RecordBuffer;
-use crate::sync::cells::KeyTable;
-use crate::sync::interest::Part;
+use crate::sync::cells::{Cell, KeyTable};
+use crate::sync::interest::{Part, PartView};
 use crate::sync::seen::{self, Looked, Pairs, Seen};
 use crate::sync::update::Press;
 use crate::sync::world::World;
@@ -48,77 +48,46 @@ impl Viewer {
         }
     }
 
-    /// Looks at what was touched. Returns whether the view is within its bound.
-    pub(super) fn look_at_cells(&self, parts: &[Part], scratch: &mut Scratch) -> bool {
-        let CellScratch { fresh, looks, looked, .. } = &mut scratch.cells;
-        fresh.resize_with(parts.len(), Seen::default);
-        looks.clear();
-        let mut at_most = 0;
-        for ((part, view), fresh) in parts.iter().zip(&self.parts).zip(fresh.iter_mut()) {
-            let mut look = if view.moved { Look::All } else { Look::Touched };
-            if !view.moved && view.dirty.is_empty() {
-                looks.push(Look::Not);
-                at_most += view.seen.at_most();
-                continue;
-            }
-            if look == Look::Touched {
-                fresh.assign(&view.seen);
-                if !part.look_again(view, fresh, looked) {
-                    look = Look::All;
-                }
-            }
-            if look == Look::All {
-                part.look(view, fresh, looked);
-            }
-            looks.push(look);
-            at_most += fresh.at_most();
-        }
-        at_most <= limits::VIEW || {
-            let seen = looks.iter().zip(&self.parts).zip(fresh.iter());
-            seen.map(|((look, view), fresh)| if *look == Look::Not { &view.seen } else { fresh })
-                .map(Seen::len)
-                .sum::<usize>()
-                <= limits::VIEW
-        }
-    }
-
-    /// Compares what the parts showed with what they show: leaves, enters and the seal's records of what stays.
-    /// Returns the plain bytes of all of it and an estimate of the bytes on the wire.
+    /// Looks at what was touched and compares it with what the parts showed: leaves, enters and the seal's records of
+    /// what stays. Returns the plain bytes of all of it and an estimate of the bytes on the wire; nothing where the
+    /// view may be past its bound.
     pub(super) fn compare_cells(
         &self,
         sealed: &Sealed<'_>,
         scratch: &mut Scratch,
         press: &Press<'_>,
-    ) -> (usize, usize) {
+    ) -> Option<(usize, usize)> {
         let Scratch { cells, leaves, enters, records, .. } = scratch;
-        let CellScratch { fresh, looks, pairs, gone, came, .. } = cells;
+        let CellScratch { fresh, looks, pairs, gone, came, looked } = cells;
+        fresh.resize_with(sealed.parts.len(), Seen::default);
+        looks.clear();
         leaves.clear();
         enters.clear();
-        gone.clear();
-        came.clear();
         records.resize_with(press.records.groups(), RecordBuffer::default);
-        records.iter_mut().for_each(RecordBuffer::clear);
-        for (((part, view), fresh), look) in sealed.parts.iter().zip(&self.parts).zip(fresh).zip(looks) {
-            let mut pair = |number: u32, old: &[u64], new: &[u64]| {
-                compare_cell(&part.table, number, (old, new), (gone, came), records);
-            };
-            match look {
-                Look::Not => {}
-                Look::All => seen::compare(&view.seen, fresh, pairs, pair),
-                Look::Touched => {
-                    for index in &view.dirty {
-                        let index = *index as usize;
-                        pair(fresh.cells()[index], view.seen.words(index), fresh.words(index));
-                    }
-                }
-            }
+        let mut sink = Sink { gone, came, records };
+        sink.clear();
+        let mut at_most = 0;
+        for ((part, view), fresh) in sealed.parts.iter().zip(&self.parts).zip(fresh.iter_mut()) {
+            let look = look_and_compare(part, view, fresh, (pairs, looked), &mut sink);
+            at_most += if look == Look::Not { view.seen.at_most() } else { fresh.at_most() };
+            looks.push(look);
+        }
+        if at_most > limits::VIEW && self.count(fresh, looks) > limits::VIEW {
+            return None;
         }
         self.settle_crossings(gone, came, records, press);
         enters.extend_from_slice(came);
         leaves.extend(gone.iter().map(|slot| press.world.info(*slot).id));
         let changes: usize = records.iter().map(|records| records.as_slice().len()).sum();
         let (plain, wire) = enters_len(enters, press);
-        (plain + changes + leaves.len() * 3, wire + changes + leaves.len() * 3)
+        Some((plain + changes + leaves.len() * 3, wire + changes + leaves.len() * 3))
+    }
+
+    fn count(&self, fresh: &[Seen], looks: &[Look]) -> usize {
+        let seen = looks.iter().zip(&self.parts).zip(fresh);
+        seen.map(|((look, view), fresh)| if *look == Look::Not { &view.seen } else { fresh })
+            .map(Seen::len)
+            .sum()
     }
 
     /// What went from one cell and came into another stays, where the client sees both: takes it out of both lists.
@@ -201,7 +170,7 @@ impl Viewer {
     }
 
     /// Every member of the view.
-    pub(super) fn members(&self, parts: &[Part], world: &World) -> Vec<(crate::EntityId, u32)> {
+    pub(in crate::sync) fn members(&self, parts: &[Part], world: &World) -> Vec<(crate::EntityId, u32)> {
         let with_id = |slot: u32| (world.info(slot).id, slot);
         if self.by_cells {
             let seen = parts.iter().zip(&self.parts);
@@ -220,48 +189,116 @@ fn slots<'a>(table: &'a KeyTable, seen: &'a Seen) -> impl Iterator<Item = u32> +
     })
 }
 
-/// Compares the words of one cell: slots that went and came, and the records of those that stay, in one copy where all
-/// that changed in the cell stays.
-#[inline]
-fn compare_cell(
-    table: &KeyTable,
-    number: u32,
-    (old, new): (&[u64], &[u64]),
-    (gone, came): (&mut Vec<u32>, &mut Vec<u32>),
-    records: &mut [RecordBuffer],
-) {
-    let cell = table.cell(number);
-    let before = |w: usize| old.get(w).copied().unwrap_or(0);
-    let now = |w: usize| new.get(w).copied().unwrap_or(0);
-    let (mut whole, mut any) = (true, 0);
-    for w in 0..old.len().max(new.len()) {
-        let (old, new) = (before(w), now(w));
-        if old & !new != 0 {
-            gone.extend(cell.slots_of(w, old & !new));
-        }
-        if new & !old != 0 {
-            came.extend(cell.slots_of(w, new & !old));
-        }
-        let changed = cell.words().get(w).map_or(0, |word| word.changed);
-        whole &= old & new & changed == changed;
-        any |= old & new & changed;
+/// Where what a comparison finds goes.
+struct Sink<'a> {
+    gone: &'a mut Vec<u32>,
+    came: &'a mut Vec<u32>,
+    records: &'a mut [RecordBuffer],
+}
+
+/// Looks at what a part shows and compares it with what it showed.
+fn look_and_compare(
+    part: &Part,
+    view: &PartView,
+    fresh: &mut Seen,
+    (pairs, looked): (&mut Pairs, &mut Looked),
+    sink: &mut Sink<'_>,
+) -> Look {
+    let table = &part.table;
+    if !view.moved && view.dirty.is_empty() {
+        return Look::Not;
     }
-    if any == 0 {
-        return;
+    if !view.moved {
+        fresh.assign(&view.seen);
+        if part.look_again(view, fresh, looked) {
+            for index in &view.dirty {
+                let index = *index as usize;
+                sink.compare(
+                    table,
+                    table.cell(fresh.cells()[index]),
+                    view.seen.words(index),
+                    fresh.words(index),
+                );
+            }
+            return Look::Touched;
+        }
+    } else if part.look_from(view, fresh, looked, |cell, old, new| sink.compare_word(table, cell, old, new)) {
+        return Look::All;
     }
-    if whole && old.len().max(new.len()) >= cell.words().len() {
+    part.look(view, fresh, looked);
+    seen::compare(&view.seen, fresh, pairs, |number, old, new| {
+        sink.compare(table, table.cell(number), old, new);
+    });
+    Look::All
+}
+
+impl Sink<'_> {
+    fn clear(&mut self) {
+        self.gone.clear();
+        self.came.clear();
+        self.records.iter_mut().for_each(RecordBuffer::clear);
+    }
+
+    /// Compares the words of one cell: slots that went and came, and the records of those that stay, in one copy where
+    /// all that changed in the cell stays.
+    fn compare(&mut self, table: &KeyTable, cell: &Cell, old: &[u64], new: &[u64]) {
+        if let ([old], [new], [_]) = (old, new, cell.words()) {
+            return self.compare_word(table, cell, *old, *new);
+        }
+        let before = |w: usize| old.get(w).copied().unwrap_or(0);
+        let now = |w: usize| new.get(w).copied().unwrap_or(0);
+        let mut whole = old.len().max(new.len()) >= cell.words().len();
+        for w in 0..old.len().max(new.len()) {
+            let (old, new) = (before(w), now(w));
+            self.gone.extend(cell.slots_of(w, old & !new));
+            self.came.extend(cell.slots_of(w, new & !old));
+            let changed = cell.words().get(w).map_or(0, |word| word.changed);
+            whole &= old & new & changed == changed;
+        }
+        if whole {
+            return self.push_runs(table, cell);
+        }
+        for (w, word) in cell.words().iter().enumerate() {
+            self.push_rows(table, cell, w, before(w) & now(w) & word.changed);
+        }
+    }
+
+    /// The same of a cell of one word.
+    #[inline(always)]
+    fn compare_word(&mut self, table: &KeyTable, cell: &Cell, old: u64, new: u64) {
+        if old != new {
+            self.gone.extend(cell.slots_of(0, old & !new));
+            self.came.extend(cell.slots_of(0, new & !old));
+        }
+        let changed = cell.words()[0].changed;
+        let stays = old & new & changed;
+        if stays == changed {
+            self.push_runs(table, cell);
+        } else if stays != 0 {
+            self.push_rows(table, cell, 0, stays);
+        }
+    }
+
+    #[inline(always)]
+    fn push_runs(&mut self, table: &KeyTable, cell: &Cell) {
         for run in cell.runs() {
-            let buffer = &mut records[run.group as usize];
+            let buffer = &mut self.records[run.group as usize];
             buffer.push_run(table.bytes(), run.start as usize, run.end as usize, run.records as usize);
         }
-        return;
     }
-    for (w, word) in cell.words().iter().enumerate() {
-        let mut bits = before(w) & now(w) & word.changed;
-        while bits != 0 {
-            let row = cell.row(w as u32 * 64 + bits.trailing_zeros());
-            records[row.group as usize].push(table.bytes(), row);
-            bits &= bits - 1;
+
+    /// The records of some places of a cell's word.
+    #[inline(always)]
+    fn push_rows(&mut self, table: &KeyTable, cell: &Cell, word: usize, bits: u64) {
+        if let [run] = cell.runs() {
+            // All of one group.
+            let rows = cell.rows_of(word, bits);
+            let buffer = &mut self.records[run.group as usize];
+            buffer.push_all(table.bytes(), (run.end - run.start) as usize, rows);
+        } else {
+            for row in cell.rows_of(word, bits) {
+                self.records[row.group as usize].push(table.bytes(), row);
+            }
         }
     }
 }
