@@ -1,9 +1,9 @@
 //! How a tick's cost grows: instructions, counted by valgrind, at one, two, four and eight times the entities, the
-//! connections, what each sees, and what of it moves.
+//! connections, what each sees, and what of it moves; and what each rule of an interest adds.
 //!
 //! ```text
-//! cargo bench --bench scale             # a table in Markdown
-//! cargo bench --bench scale -- --json   # a JSON line for each row of it
+//! cargo bench --bench scale             # tables in Markdown
+//! cargo bench --bench scale -- --json   # a JSON line for each row of them
 //! ```
 //!
 //! Instructions and not time: they are the same in every run, on a busy machine too. Only ticks are counted; what
@@ -16,7 +16,7 @@ mod world;
 
 use std::process::{Command, ExitCode};
 
-use table::Row;
+use table::{Row, Rule};
 use world::World;
 
 /// Ticks that are counted, behind some that grow the buffers.
@@ -26,7 +26,7 @@ const WARM_UP: usize = 6;
 const STEPS: [usize; 4] = [1, 2, 4, 8];
 
 /// The world from which each dimension grows.
-const BASE: Shape = Shape { entities: 2_500, connections: 125, view: 50, moving: 8 };
+const BASE: Shape = Shape { entities: 2_500, connections: 125, view: 50, moving: 8, rule: 0 };
 
 /// What a tick's cost may depend on.
 #[derive(Clone, Copy, Debug)]
@@ -39,17 +39,19 @@ pub struct Shape {
     pub view: usize,
     /// Eighths of the entities that move each tick.
     pub moving: usize,
+    /// What stands beside the range, as a place in [`world::RULES`].
+    pub rule: usize,
 }
 
 impl Shape {
     fn words(self) -> String {
-        format!("{} {} {} {}", self.entities, self.connections, self.view, self.moving)
+        format!("{} {} {} {} {}", self.entities, self.connections, self.view, self.moving, self.rule)
     }
 
     fn of_words(words: &str) -> Option<Shape> {
         let numbers: Vec<usize> = words.split(' ').map_while(|word| word.parse().ok()).collect();
-        let [entities, connections, view, moving] = numbers[..] else { return None };
-        Some(Shape { entities, connections, view, moving })
+        let [entities, connections, view, moving, rule] = numbers[..] else { return None };
+        Some(Shape { entities, connections, view, moving, rule })
     }
 }
 
@@ -70,24 +72,43 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
     if let Some(index) = args.iter().position(|arg| arg == "--world") {
         let shape = args.get(index + 1).and_then(|words| Shape::of_words(words));
-        run(shape.expect("four numbers"), TICKS);
+        run(shape.expect("five numbers"), TICKS);
         return ExitCode::SUCCESS;
     }
     if !args.iter().any(|arg| arg == "--bench") {
         // `cargo test --benches` runs this too: one small world shows that it works.
-        run(Shape { entities: 500, connections: 10, view: 20, moving: 8 }, 2);
+        for rule in 0..world::RULES.len() {
+            run(Shape { entities: 500, connections: 10, view: 20, moving: 8, rule }, 2);
+        }
         return ExitCode::SUCCESS;
     }
     let json = args.iter().any(|arg| arg == "--json");
-    match measure(json) {
-        Ok(rows) if json => rows.iter().for_each(|row| println!("{}", row.json())),
-        Ok(rows) => print!("{}", table::markdown(&rows)),
+    match measure(json).and_then(|rows| Ok((rows, rules(json)?))) {
+        Ok((rows, rules)) if json => {
+            rows.iter().for_each(|row| println!("{}", row.json()));
+            rules.iter().for_each(|rule| println!("{}", rule.json()));
+        }
+        Ok((rows, rules)) => println!("{}\n{}", table::markdown(&rows), table::rules_markdown(&rules)),
         Err(error) => {
             eprintln!("scale: {error}");
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
+}
+
+/// What each rule costs in the base world, while all moves and while nothing does.
+fn rules(quiet: bool) -> Result<Vec<Rule>, String> {
+    let mut rules = Vec::new();
+    for (rule, name) in world::RULES.iter().enumerate() {
+        let moving = count(Shape { rule, ..BASE })? / TICKS as u64;
+        let still = count(Shape { rule, moving: 0, ..BASE })? / TICKS as u64;
+        if !quiet {
+            eprintln!("{name}: {moving} instructions a tick while all move, {still} while none does");
+        }
+        rules.push(Rule { name, moving, still });
+    }
+    Ok(rules)
 }
 
 fn measure(quiet: bool) -> Result<Vec<Row>, String> {

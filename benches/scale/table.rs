@@ -38,6 +38,39 @@ impl Row {
     }
 }
 
+/// One rule of an interest, and the instructions of a tick with it.
+pub struct Rule {
+    pub name: &'static str,
+    pub moving: u64,
+    pub still: u64,
+}
+
+impl Rule {
+    pub fn json(&self) -> String {
+        let Rule { name, moving, still } = self;
+        format!(r#"{{"rule":"{name}","moving":{moving},"still":{still}}}"#)
+    }
+}
+
+pub fn rules_markdown(rules: &[Rule]) -> String {
+    let mut text = String::from(
+        "| grid with | all move | times plain | none moves | times plain |\n|---|---:|---:|---:|---:|\n",
+    );
+    let Some(plain) = rules.first() else { return text };
+    for Rule { name, moving, still } in rules {
+        let times = |count: u64, plain: u64| count as f64 / plain.max(1) as f64;
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {:.1} | {} | {:.1} |",
+            grouped(*moving),
+            times(*moving, plain.moving),
+            grouped(*still),
+            times(*still, plain.still)
+        );
+    }
+    text
+}
+
 pub fn markdown(rows: &[Row]) -> String {
     let mut text =
         String::from("| grows | | 1x | 2x | 4x | 8x | exponent |\n|---|---|---:|---:|---:|---:|---:|\n");

@@ -21,8 +21,24 @@ struct Dot {
     y: f32,
 }
 
+/// What an interest may have beside its range. Limits and budgets are such that they bite; rates hold back what is
+/// in the outer half of the circle's ground.
+pub const RULES: &[&str] = &[
+    "`range` alone",
+    "`release`",
+    "`sees`",
+    "`limit`",
+    "`limit`, `on_change`",
+    "`retain`",
+    "`rates`",
+    "`budget`",
+];
+
 struct Crowd {
     range: f64,
+    rule: usize,
+    // Entities that a connection sees, and bytes that they cost a second, about.
+    view: usize,
     dots: Vec<Id<Dot>>,
 }
 
@@ -35,12 +51,26 @@ impl Game for Crowd {
     }
 
     fn interest(&self) -> Visibility<Self> {
-        grid::<Self>(self.range * 0.4)
+        let grid = grid::<Self>(self.range * 0.4)
             .dims(Xy)
             .kind(|dot: &Dot| [dot.x, dot.y])
             .around(|room, conn| room.get(conn.scratch?).map(|dot| [dot.x, dot.y]))
-            .range(self.range)
-            .into()
+            .range(self.range);
+        let most = (self.view * 4 / 5).max(1);
+        let priority = |_: RoomRef<'_, Self>, _: &Connection<Self>, entity: EntityRef<'_>| {
+            entity.get::<Dot>().map_or(0.0, |dot| f64::from(dot.x))
+        };
+        match self.rule {
+            1 => grid.release(self.range * 1.1).into(),
+            2 => grid.sees(|_, _, entity| entity.is::<Dot>()).into(),
+            3 => grid.limit(most, priority),
+            4 => grid.limit(most, priority).on_change(),
+            5 => grid.retain(2 * self.view),
+            6 => grid.rates([(self.range * 0.7, 1), (self.range, 4)]).into(),
+            // Two bytes of ID and two of fields, 20 times a second, of which four fifths are given.
+            7 => grid.budget(4 * 20 * most),
+            _ => grid.into(),
+        }
     }
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
@@ -66,7 +96,8 @@ impl World {
         let side = (GROUND * shape.entities as f64).sqrt();
         let range = (GROUND * shape.view as f64 / PI).sqrt();
         let settings = Settings { seats: shape.connections, ..Settings::default() };
-        let crowd = Crowd { range, dots: Vec::new() };
+        let Shape { rule, view, .. } = shape;
+        let crowd = Crowd { range, rule, view, dots: Vec::new() };
         let runtime = Runtime::new(crowd, settings, [1; 32]).expect("the settings are in range");
         let mut world = World { runtime, shape, side, seed: 1 };
         for _ in 0..shape.entities {

@@ -34,6 +34,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "entities", value: "N", help: "dots, which all move every tick (20000)" },
     Flag { name: "seconds", value: "S", help: "how long the crowd is measured (20)" },
     Flag { name: "sample", value: "N", help: "players whose copy is compared with the world (50)" },
+    Flag { name: "threads", value: "N", help: "threads that lay out the updates (1)" },
     Flag { name: "json", value: "", help: "print the report as one JSON line" },
 ];
 
@@ -58,7 +59,9 @@ fn serve() -> Result<ExitCode, Failure> {
         return Err(format!("{connections} players need as many dots; there are {entities}").into());
     }
     let sample = args.number("sample", 50, 1..=connections.max(50))?.min(connections);
-    let run = Run { connections, entities, sample, seconds: args.number("seconds", 20, 1..=86_400)? };
+    let seconds = args.number("seconds", 20, 1..=86_400)?;
+    let threads = args.number("threads", 1, 1..=room::limits::THREADS)?;
+    let run = Run { connections, entities, sample, seconds, threads };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(serve::with_process(run))?;
     let json = args.has("json");

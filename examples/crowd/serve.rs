@@ -30,6 +30,7 @@ pub struct Run {
     pub entities: usize,
     pub sample: usize,
     pub seconds: u64,
+    pub threads: usize,
 }
 
 /// What came of it.
@@ -38,6 +39,7 @@ pub struct Report {
     connections: usize,
     entities: usize,
     seconds: u64,
+    threads: usize,
     /// Dots that a player sees on average.
     visible: f64,
     ticks: u64,
@@ -110,6 +112,7 @@ where
     let server = Server::new(move |_: &str| Crowd::new(shared.clone(), run.entities))
         .port(0)
         .max_players(run.connections)
+        .threads(run.threads)
         // They all come from one address, which may open half of them.
         .sockets_per_second(2 * run.connections as u32 + 200)
         .start()
@@ -233,6 +236,7 @@ async fn measure(
         connections: run.connections,
         entities: run.entities,
         seconds: run.seconds,
+        threads: run.threads,
         ticks: last.ticks - first.ticks,
         tick_ms: TickMs::of(&times),
         cpu_share: rounded((last.cpu - first.cpu) / span),
@@ -288,7 +292,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_small_crowd_over_real_sockets_is_right_in_every_copy() {
-        let run = Run { connections: 24, entities: 600, sample: 8, seconds: 2 };
+        let run = Run { connections: 24, entities: 600, sample: 8, seconds: 2, threads: 2 };
         let start = |url| {
             let (near_in, far_in) = duplex(1 << 16);
             let (near_out, far_out) = duplex(1 << 16);
