@@ -40,9 +40,9 @@ pub enum Reach {
 impl Reach {
     /// What is shown of cells that the edge cuts.
     #[must_use]
-    pub fn circle(self, cell: f64, axes: [bool; 3]) -> Circle {
+    pub fn circle(self, cell: f64) -> Circle {
         let r = if let Reach::Range(r, _) = self { r } else { 0.0 };
-        Circle::new(r, cell, !axes[2])
+        Circle::new(r, cell)
     }
 }
 
@@ -180,8 +180,9 @@ impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        let edge = if let Shape::Grid { cell, .. } = shape { cell } else { 0.0 };
-        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge) }
+        let (edge, flat) =
+            if let Shape::Grid { cell, axes, .. } = shape { (cell, !axes[2]) } else { (0.0, true) };
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge, flat) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -225,7 +226,8 @@ impl Part {
                     let point = on_axes(point, axes);
                     if point.iter().all(|x| x.is_finite()) {
                         let at = [0, 1, 2].map(|i| if axes[i] { cell_on(point[i], cell) } else { 0 });
-                        self.table.place(*slot, CellKey { prefix, cell: at }, point);
+                        self.table.place(*slot, CellKey { prefix, cell: at }, point, records.get(*slot));
+                        continue;
                     } else {
                         lens.note(|notes| notes.bad_positions.push(*slot));
                         self.table.remove(*slot);
@@ -361,7 +363,7 @@ impl Part {
         };
         slots.extend(self.table.cell(EVERYWHERE).members());
         let Some(point) = view.point else { return };
-        let circle = reach.circle(cell, axes);
+        let circle = reach.circle(cell);
         for number in &view.order {
             let of = self.table.cell(*number);
             let Some(at) = self.table.at(*number).filter(|_| !of.words().is_empty()) else { continue };

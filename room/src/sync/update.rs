@@ -419,3 +419,14 @@ impl UpdateWriter {
 pub(crate) fn enter_len(world: &World, slot: u32) -> usize {
     2 + varint::len(world.info(slot).id.get()) + world.size(slot)
 }
+
+/// The plain bytes of what enters, and an estimate of the bytes on the wire.
+pub(super) fn enters_len(enters: &[u32], press: &Press<'_>) -> (usize, usize) {
+    let lengths = enters.iter().map(|slot| {
+        let len = enter_len(press.world, *slot);
+        // What is not compressed yet counts whole.
+        let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
+        (len, piece.map_or(len, |piece| piece.min(len)))
+    });
+    lengths.fold((0, 0), |(plain, wire), (len, on_wire)| (plain + len, wire + on_wire))
+}

@@ -19,7 +19,7 @@ use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::rates::{Pace, Rates};
 use super::seen::Looked;
-use super::update::{Press, UpdateWriter, enter_len};
+use super::update::{Press, UpdateWriter};
 use super::window::Window;
 use super::world::World;
 use crate::entity::{EntityId, PlayerId};
@@ -489,15 +489,4 @@ impl Viewer {
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
     }
-}
-
-/// The plain bytes of what enters, and an estimate of the bytes on the wire.
-fn enters_len(enters: &[u32], press: &Press<'_>) -> (usize, usize) {
-    let lengths = enters.iter().map(|slot| {
-        let len = enter_len(press.world, *slot);
-        // What is not compressed yet counts whole.
-        let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
-        (len, piece.map_or(len, |piece| piece.min(len)))
-    });
-    lengths.fold((0, 0), |(plain, wire), (len, on_wire)| (plain + len, wire + on_wire))
 }

@@ -1,13 +1,13 @@
 //! The view of a connection that is up to date, cell by cell: in rooms where a part shows whole cells or what is near
 //! in them, nothing but the update's own size holds anything back, and no entity has several keys.
 
-use super::{Scratch, Sealed, Viewer, enters_len};
+use super::{Scratch, Sealed, Viewer};
 use crate::limits;
 use crate::store::records::RecordBuffer;
 use crate::sync::cells::{Cell, KeyTable};
 use crate::sync::interest::{Part, PartView};
 use crate::sync::seen::{self, Looked, Pairs, Seen};
-use crate::sync::update::Press;
+use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
 
 /// Buffers of the comparison cell by cell.

@@ -1,11 +1,11 @@
 //! The view of a connection as a set of slots: wherever a limit, a closure, a rate, a budget or several keys of an entity
 //! have a say, and where the client lacks more than the last seal.
 
-use super::{Scratch, Sealed, Viewer, enters_len};
+use super::{Scratch, Sealed, Viewer};
 use crate::store::bits::{self, Ones, SlotSet};
 use crate::store::records::RecordBuffer;
 use crate::sync::limit;
-use crate::sync::update::Press;
+use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
 
 impl Viewer {
