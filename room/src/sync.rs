@@ -447,8 +447,8 @@ impl Views {
         for (part, number) in parts.iter().zip(0..) {
             // One that looks at all of the part anyway need not be told of every key.
             told.clear();
-            let knows = |viewer: &Box<Viewer>| viewer.look && viewer.looks_at_all(number);
-            told.extend(viewers.iter().map(|viewer| viewer.as_ref().is_none_or(knows)));
+            let knows = |viewer: &Viewer| viewer.look && viewer.looks_at_all(number);
+            told.extend(viewers.iter().map(|viewer| viewer.as_deref().is_none_or(knows)));
             if told.iter().all(|told| *told) {
                 continue;
             }

@@ -338,7 +338,7 @@ impl Cell {
     }
 
     /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end.
-    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut Vec<u8>, mut end: usize) -> usize {
+    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut [u8], mut end: usize) -> usize {
         let mut next = (self.group != NO_GROUP).then_some(if self.mixed { 0 } else { self.group });
         while let Some(from) = next.take() {
             let group = if self.mixed { self.lowest_group(from) } else { Some(from) };
