@@ -195,11 +195,10 @@ impl FieldMask {
         self.0[0] | self.0[1] | self.0[2] | self.0[3] == 0
     }
 
-    /// Whether both are the same: as `==`, for the hottest path.
+    /// Whether both are the same, of a kind with `fields` fields.
     #[inline]
-    pub(crate) fn is(&self, other: &FieldMask) -> bool {
-        let differ = |i: usize| self.0[i] ^ other.0[i];
-        differ(0) | differ(1) | differ(2) | differ(3) == 0
+    pub(crate) fn is(&self, other: &FieldMask, fields: usize) -> bool {
+        self.0[0] == other.0[0] && (fields <= 64 || self.0 == other.0)
     }
 
     /// Calls `f` with the indices in order, of a kind with `fields` fields.

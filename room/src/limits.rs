@@ -40,6 +40,12 @@ pub const WINDOW_LEAST: usize = PART;
 pub const FELL_BEHIND_SECONDS: u64 = 60;
 /// Records at least this long are compressed apart, once a version, and shared by all who see them.
 pub const PIECE: usize = 512;
+/// The level at which they are compressed (*setting*). On voxel terrain it takes 153 us for 4 KiB and makes it 23.4 times
+/// smaller.
+pub const PIECE_LEVEL: u32 = 9;
+/// The highest level at a send, where somebody waits: 33 us and 21.8 times. What is made so is made better in the time
+/// until the next tick.
+pub const PIECE_LEVEL_IN_HASTE: u32 = 5;
 /// A part with fewer compressible bytes than this is sent plain.
 pub const COMPRESS_FROM: usize = KIB;
 /// The most bytes of compressed pieces a room keeps.

@@ -212,7 +212,8 @@ impl<G: Game> Server<G> {
         self
     }
 
-    /// The DEFLATE level of compressed pieces, 1 to 9. They are made once and sent to everyone who needs them.
+    /// The DEFLATE level of compressed pieces, 1 to 9. They are made once and sent to everyone who needs them. Default: 9.
+    /// At a send they are made at level 5 at the most, and better in the time until the next tick.
     pub fn piece_level(mut self, level: u32) -> Self {
         self.config.room.piece_level = level;
         self

@@ -66,7 +66,7 @@ impl Default for SyncSettings {
             window: limits::WINDOW,
             tick_rate: limits::TICK_RATE,
             send_every: 1,
-            piece_level: 6,
+            piece_level: limits::PIECE_LEVEL,
             view_hash: false,
             retain: 0,
         }
@@ -289,7 +289,6 @@ impl Views {
         let by_cells = self.is_by_cells();
         let Views { settings, parts, limit, rates, share, viewers, records, .. } = self;
         let Views { pieces, benches, jobs, workers, last, order, line, .. } = self;
-        let always = parts.iter().any(|p| p.narrows) || (limit.most.is_some() && !limit.on_change);
         let sealed = Sealed {
             tick,
             last: *last,
@@ -299,6 +298,7 @@ impl Views {
             lens,
             cap: settings.update_cap,
             window: settings.window,
+            asks: parts.iter().any(|p| p.narrows) || (limit.most.is_some() && !limit.on_change),
             hash: settings.view_hash,
             send: tick.0 / u64::from(settings.send_every.max(1)),
             rates,
@@ -308,12 +308,12 @@ impl Views {
         for (near, index) in order.iter_mut() {
             let Some(viewer) = &mut viewers[*index as usize] else { continue };
             *near = viewer.neighborhood().unwrap_or(*near);
-            viewer.look |= always || (viewer.stale && limit.most.is_some());
+            viewer.look |= viewer.stale && limit.most.is_some();
         }
         // From seal to seal little changes in it.
         order.sort();
         let busy = |index: u32, viewers: &mut [Option<Box<Viewer>>]| {
-            let viewer = viewers[index as usize].take_if(|viewer| !viewer.is_idle(by_cells));
+            let viewer = viewers[index as usize].take_if(|viewer| sealed.asks || !viewer.is_idle(by_cells));
             viewer.map(|viewer| (index, viewer))
         };
         line.extend(order.iter().filter_map(|(_, index)| busy(*index, viewers)));
@@ -341,6 +341,17 @@ impl Views {
         for (index, viewer) in line.drain(..) {
             viewers[index as usize] = Some(viewer);
         }
+    }
+
+    /// Whether an entity was compressed in haste that can be compressed better.
+    #[must_use]
+    pub fn is_hasty(&self) -> bool {
+        self.pieces.is_hasty()
+    }
+
+    /// Compresses one entity better that was compressed in haste.
+    pub fn improve(&mut self, world: &World) {
+        self.pieces.improve(world, &mut self.benches[0].maker);
     }
 
     /// The messages of the last seal, a connection's in their order: each with its viewer and where its bytes are.
@@ -442,8 +453,8 @@ impl Views {
         for (part, number) in parts.iter().zip(0..) {
             // One that looks at all of the part anyway need not be told of every key.
             told.clear();
-            let knows = |viewer: &Box<Viewer>| viewer.look && viewer.looks_at_all(number);
-            told.extend(viewers.iter().map(|viewer| viewer.as_ref().is_none_or(knows)));
+            let knows = |viewer: &Viewer| viewer.look && viewer.looks_at_all(number);
+            told.extend(viewers.iter().map(|viewer| viewer.as_deref().is_none_or(knows)));
             if told.iter().all(|told| *told) {
                 continue;
             }

@@ -43,6 +43,22 @@ impl<'a, G: Game> RoomLens<'a, G> {
         })
     }
 
+    /// Appends the game's answer for each slot; for one where it panics, the answer that shows nothing.
+    #[inline]
+    fn each_closed<R: Copy>(&self, slots: &[u32], answers: &mut Vec<R>, closed: R, ask: impl Fn(u32) -> R) {
+        let start = answers.len();
+        while let Some(rest) = slots.get(answers.len() - start..).filter(|rest| !rest.is_empty()) {
+            let all = self.closed(false, || {
+                answers.extend(rest.iter().map(|slot| ask(*slot)));
+                true
+            });
+            if !all {
+                // The others are asked on.
+                answers.push(closed);
+            }
+        }
+    }
+
     fn connection(&self, viewer: u32) -> Option<&Connection<G>> {
         self.room.at(viewer)
     }
@@ -97,18 +113,20 @@ impl<G: Game> Lens for RoomLens<'_, G> {
         }
     }
 
-    fn sees(&self, part: usize, viewer: u32, slot: u32) -> bool {
+    fn sees(&self, part: usize, viewer: u32, slots: &[u32], answers: &mut Vec<bool>) {
         let (Some(sees), Some(conn)) = (&self.interest.parts[part - 1].sees, self.connection(viewer)) else {
-            return true;
+            answers.extend(slots.iter().map(|_| true));
+            return;
         };
-        self.closed(false, || sees(self.room(), conn, self.entity(slot)))
+        self.each_closed(slots, answers, false, |slot| sees(self.room(), conn, self.entity(slot)));
     }
 
-    fn priority(&self, viewer: u32, slot: u32) -> f64 {
+    fn priorities(&self, viewer: u32, slots: &[u32], answers: &mut Vec<f64>) {
         let (Some((_, _, priority)), Some(conn)) = (&self.interest.limit, self.connection(viewer)) else {
-            return f64::NAN;
+            answers.extend(slots.iter().map(|_| f64::NAN));
+            return;
         };
-        self.closed(f64::NAN, || priority(self.room(), conn, self.entity(slot)))
+        self.each_closed(slots, answers, f64::NAN, |slot| priority(self.room(), conn, self.entity(slot)));
     }
 
     fn notes(&self) -> &Shared<Notes> {

@@ -127,6 +127,8 @@ pub struct Records {
     /// Numbers of groups.
     by_shape: BTreeMap<(u8, Sealed), usize>,
     last_group: usize,
+    /// What the last record has.
+    sealed: Sealed,
     /// Records encoded since the room began: tests count them.
     pub encoded: u64,
 }
@@ -165,20 +167,14 @@ impl Records {
         id: EntityId,
         kind: u8,
         fields: usize,
-        seal: impl FnOnce(&mut SentBytes) -> Sealed,
-    ) -> FieldMask {
-        let mut changed = FieldMask::NONE;
-        let record = self.encode(id, kind, fields, |out| {
-            let sealed = seal(out);
-            changed = sealed.changed;
-            sealed
-        });
-        if let Some(record) = record {
+        seal: impl FnOnce(&mut SentBytes, &mut Sealed),
+    ) -> &FieldMask {
+        if let Some(record) = self.encode(id, kind, fields, seal) {
             self.table[slot as usize] = record;
             self.changed.insert(slot);
             self.slots.push(slot);
         }
-        changed
+        &self.sealed.changed
     }
 
     /// Encodes a record, unless nothing changed: the caller keeps where it lies.
@@ -188,27 +184,28 @@ impl Records {
         id: EntityId,
         kind: u8,
         fields: usize,
-        seal: impl FnOnce(&mut SentBytes) -> Sealed,
+        seal: impl FnOnce(&mut SentBytes, &mut Sealed),
     ) -> Option<RecordRef> {
         let start = self.bytes.len();
         varint::put(self.bytes.head(), id.get());
-        let sealed = seal(&mut self.bytes);
-        if sealed.changed.is_empty() {
+        self.sealed = Sealed::default();
+        seal(&mut self.bytes, &mut self.sealed);
+        if self.sealed.changed.is_empty() {
             self.bytes.truncate(start);
             return None;
         }
-        let group = self.group(kind, fields, sealed) as u32;
+        let group = self.group(kind, fields) as u32;
         let len = (self.bytes.len() - start) as u32;
         self.encoded += 1;
         Some(RecordRef { start: start as u32, len, group })
     }
 
-    fn group(&mut self, kind: u8, fields: usize, sealed: Sealed) -> usize {
-        let same = |g: &Group| {
-            let Sealed { changed, differences } = &g.sealed;
-            g.kind == kind && changed.is(&sealed.changed) && differences.is(&sealed.differences)
-        };
-        if !self.groups.get(self.last_group).is_some_and(same) {
+    /// The group of the record that was just encoded.
+    #[inline]
+    fn group(&mut self, kind: u8, fields: usize) -> usize {
+        let last = self.groups.get(self.last_group);
+        if !last.is_some_and(|group| group.kind == kind && group.sealed.is(&self.sealed, fields)) {
+            let sealed = self.sealed;
             self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
                 let mut head = Vec::new();
                 update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);

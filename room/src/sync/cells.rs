@@ -50,15 +50,18 @@ pub struct KeyTable {
     widened: bool,
     /// The edge of a cell, in grids.
     edge: f64,
+    /// Whether the third axis of a grid does not count.
+    flat: bool,
 }
 
 /// The everywhere key's number.
 pub const EVERYWHERE: u32 = 0;
 
 impl KeyTable {
-    /// A table with the everywhere key in it. `edge` is that of a grid's cells.
+    /// A table with the everywhere key in it. `edge` is that of a grid's cells; `flat` says that their third axis does
+    /// not count.
     #[must_use]
-    pub fn new(edge: f64) -> Self {
+    pub fn new(edge: f64, flat: bool) -> Self {
         let mut table = KeyTable {
             index: HashMap::with_hasher(ahash::RandomState::with_seeds(5, 6, 7, 8)),
             cells: Vec::new(),
@@ -71,6 +74,7 @@ impl KeyTable {
             marked: 0,
             widened: false,
             edge,
+            flat,
         };
         let everywhere = table.intern(&Key::EVERYWHERE);
         debug_assert_eq!(everywhere, EVERYWHERE);
@@ -112,7 +116,7 @@ impl KeyTable {
         let label = &mut self.labels[number as usize];
         label.key = Some(key.clone());
         label.at = if let KeyKind::Cell(at) = key.0 { Some(at) } else { None };
-        self.cells[number as usize].reset(label.at.map(|at| at.cell), self.edge);
+        self.cells[number as usize].reset(label.at.map(|at| at.cell), self.edge, self.flat);
         self.index.insert(key.clone(), number);
         self.unused.push(number);
         number
@@ -192,18 +196,28 @@ impl KeyTable {
 
     /// Puts a slot at a point of a grid: the hot path of what moves.
     #[inline]
-    pub fn place(&mut self, slot: u32, key: CellKey, point: [f64; 3]) {
-        if let [(number, place)] = self.placed[slot as usize][..]
-            && self.cells[number as usize].is_at(key.cell)
+    pub fn place(&mut self, slot: u32, key: CellKey, point: [f64; 3], record: Option<RecordRef>) {
+        let KeyTable { placed, cells, touched, marked, .. } = self;
+        if let [(number, place)] = placed[slot as usize][..]
+            && let cell = &mut cells[number as usize]
+            && cell.is_at(key.cell)
         {
-            if self.cells[number as usize].stand(place, point) {
-                self.touch(number);
+            let moved = cell.stand(place, point);
+            if let Some(record) = record {
+                cell.mark(place, record);
+                *marked += record.len as usize;
+            }
+            if (moved || record.is_some()) && cell.touch() {
+                touched.push(number);
             }
             return;
         }
         self.remove(slot);
         let number = self.intern(&Key::from(key));
         self.add_member(slot, number, Some(point));
+        if let Some(record) = record {
+            self.mark(slot, record);
+        }
     }
 
     /// Gives a slot exactly these keys, without points.

@@ -89,7 +89,7 @@ impl Views {
         for (i, (part, view)) in self.parts.iter().zip(&looking.parts).enumerate().skip(1) {
             let mut one = Vec::new();
             part.show(view, &mut one);
-            for slot in one.into_iter().filter(|slot| !part.narrows || lens.sees(i, viewer, *slot)) {
+            for slot in one.into_iter().filter(|slot| !part.narrows || lens.sees_one(i, viewer, *slot)) {
                 shown.insert(slot);
             }
         }
@@ -130,7 +130,7 @@ fn explain_part(
     let common = part.common(view, slot);
     let mut shown = Vec::new();
     part.show(view, &mut shown);
-    let shows = shown.contains(&slot) && (!part.narrows || lens.sees(index, viewer, slot));
+    let shows = shown.contains(&slot) && (!part.narrows || lens.sees_one(index, viewer, slot));
     PartAnswer {
         common: common.iter().map(|number| part.table.name(*number)).collect(),
         distance: part.distance2(view, slot).map(f64::sqrt),

@@ -5,6 +5,7 @@ use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nea
 use super::keys::{CellKey, Key, Keys};
 use super::rates::Pace;
 use super::seen::Seen;
+use super::viewer::Asked;
 use super::workers::Shared;
 use crate::limits;
 use crate::store::bits::SlotSet;
@@ -40,9 +41,9 @@ pub enum Reach {
 impl Reach {
     /// What is shown of cells that the edge cuts.
     #[must_use]
-    pub fn circle(self, cell: f64, axes: [bool; 3]) -> Circle {
+    pub fn circle(self, cell: f64) -> Circle {
         let r = if let Reach::Range(r, _) = self { r } else { 0.0 };
-        Circle::new(r, cell, !axes[2])
+        Circle::new(r, cell)
     }
 }
 
@@ -67,15 +68,29 @@ pub trait Lens: Sync {
     fn around(&self, part: usize, viewer: u32) -> Option<[f64; 3]>;
     /// What a viewer subscribes to in part `part`, not a grid.
     fn subscriptions(&self, part: usize, viewer: u32, keys: &mut Keys);
-    /// Whether the viewer sees the entity of a slot, of which part `part` says that it may.
-    fn sees(&self, part: usize, viewer: u32, slot: u32) -> bool;
-    /// How important the entity of a slot is to a viewer; higher is kept.
-    fn priority(&self, viewer: u32, slot: u32) -> f64;
+    /// Appends whether the viewer sees the entity of each slot, of which part `part` says that it may.
+    fn sees(&self, part: usize, viewer: u32, slots: &[u32], answers: &mut Vec<bool>);
+    /// Appends how important the entity of each slot is to a viewer; higher is kept.
+    fn priorities(&self, viewer: u32, slots: &[u32], answers: &mut Vec<f64>);
     /// Bookkeeping of what was refused.
     fn notes(&self) -> &Shared<Notes>;
 }
 
 impl dyn Lens + '_ {
+    /// Whether the viewer sees the entity of a slot, of which part `part` says that it may.
+    pub fn sees_one(&self, part: usize, viewer: u32, slot: u32) -> bool {
+        let mut answers = Vec::new();
+        self.sees(part, viewer, &[slot], &mut answers);
+        answers == [true]
+    }
+
+    /// How important the entity of a slot is to a viewer.
+    pub fn priority(&self, viewer: u32, slot: u32) -> f64 {
+        let mut answers = Vec::new();
+        self.priorities(viewer, &[slot], &mut answers);
+        answers.first().copied().unwrap_or(f64::NAN)
+    }
+
     /// Takes note of what was refused.
     pub fn note(&self, note: impl FnOnce(&mut Notes)) {
         self.notes().with(note);
@@ -129,6 +144,8 @@ pub struct PartView {
     pub moved: bool,
     /// Places in `order` of keys that were touched since the last update, where it has not moved.
     pub dirty: Vec<u32>,
+    /// What the game answered at the last look, where it narrows the part.
+    pub asked: Asked,
     /// What this part showed at the last update, where the part remembers.
     pub shown: SlotSet,
     /// What this part showed at the last update, where the viewer sees by cells.
@@ -180,8 +197,9 @@ impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        let edge = if let Shape::Grid { cell, .. } = shape { cell } else { 0.0 };
-        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge) }
+        let (edge, flat) =
+            if let Shape::Grid { cell, axes, .. } = shape { (cell, !axes[2]) } else { (0.0, true) };
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge, flat) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -225,7 +243,8 @@ impl Part {
                     let point = on_axes(point, axes);
                     if point.iter().all(|x| x.is_finite()) {
                         let at = [0, 1, 2].map(|i| if axes[i] { cell_on(point[i], cell) } else { 0 });
-                        self.table.place(*slot, CellKey { prefix, cell: at }, point);
+                        self.table.place(*slot, CellKey { prefix, cell: at }, point, records.get(*slot));
+                        continue;
                     } else {
                         lens.note(|notes| notes.bad_positions.push(*slot));
                         self.table.remove(*slot);
@@ -361,7 +380,7 @@ impl Part {
         };
         slots.extend(self.table.cell(EVERYWHERE).members());
         let Some(point) = view.point else { return };
-        let circle = reach.circle(cell, axes);
+        let circle = reach.circle(cell);
         for number in &view.order {
             let of = self.table.cell(*number);
             let Some(at) = self.table.at(*number).filter(|_| !of.words().is_empty()) else { continue };

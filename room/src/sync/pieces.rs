@@ -17,20 +17,24 @@ pub(crate) fn put_enter(world: &World, slot: u32, out: &mut SentBytes) {
 }
 
 /// The pieces in store, by slot. One that is missing is made by whoever needs it first, on any thread, and by nobody
-/// else. What is made in a seal counts for decisions only after it, so that these do not depend on who was first.
+/// else.
 #[derive(Default)]
 pub struct Pieces {
     pieces: Vec<OnceLock<Box<[u8]>>>,
-    /// The lengths of those that were there when the seal began; 0 for none.
+    /// The lengths of those that were there when the seal began, 0 for none: the sum is `bytes`.
     lengths: Vec<u32>,
     /// Slots in the order in which their pieces were made; some may be gone.
     order: VecDeque<u32>,
     bytes: usize,
+    /// Slots whose pieces were made in haste, the oldest first; some may be gone.
+    hasty: VecDeque<u32>,
 }
 
 /// What makes pieces: one a thread.
 pub struct Maker {
     level: u32,
+    /// The level at a send, where somebody waits.
+    in_haste: u32,
     compressor: Compressor,
     plain: SentBytes,
     packed: Vec<u8>,
@@ -44,6 +48,7 @@ impl Maker {
     pub fn new(level: u32) -> Maker {
         Maker {
             level,
+            in_haste: level.min(limits::PIECE_LEVEL_IN_HASTE),
             compressor: Compressor::new(),
             plain: SentBytes::default(),
             packed: Vec::new(),
@@ -56,13 +61,12 @@ impl Maker {
         self.compressor.piece(level, bytes, out);
     }
 
-    fn make(&mut self, world: &World, slot: u32) -> Box<[u8]> {
+    fn make(&mut self, level: u32, world: &World, slot: u32) -> &[u8] {
         self.plain.reset();
         put_enter(world, slot, &mut self.plain);
         self.packed.clear();
-        self.compressor.piece(self.level, self.plain.as_slice(), &mut self.packed);
-        self.made.push(slot);
-        self.packed.as_slice().into()
+        self.compressor.piece(level, self.plain.as_slice(), &mut self.packed);
+        &self.packed
     }
 }
 
@@ -83,21 +87,21 @@ impl Pieces {
         self.pieces[slot as usize].take();
     }
 
-    /// The length of a slot's piece, if there was one when the seal began.
-    #[must_use]
-    pub fn len(&self, slot: u32) -> Option<usize> {
-        self.lengths.get(slot as usize).copied().filter(|len| *len > 0).map(|len| len as usize)
-    }
-
     /// The piece of a slot, made now if need be.
     pub fn ready(&self, world: &World, slot: u32, maker: &mut Maker) -> &[u8] {
-        self.pieces[slot as usize].get_or_init(|| maker.make(world, slot))
+        self.pieces[slot as usize].get_or_init(|| {
+            maker.made.push(slot);
+            maker.make(maker.in_haste, world, slot).into()
+        })
     }
 
     /// Takes note of what was made in a seal, and drops the oldest where it is too much.
     pub fn settle<'a>(&mut self, makers: impl Iterator<Item = &'a mut Maker>) {
-        let from = self.order.len();
-        makers.for_each(|maker| self.order.extend(maker.made.drain(..)));
+        let (from, mut better) = (self.order.len(), false);
+        for maker in makers {
+            better |= maker.in_haste < maker.level;
+            self.order.extend(maker.made.drain(..));
+        }
         if self.order.len() == from {
             return;
         }
@@ -108,9 +112,33 @@ impl Pieces {
             self.lengths[*slot as usize] = len as u32;
             self.bytes += len;
         }
+        if better {
+            self.hasty.extend(self.order.range(from..));
+        }
+        // Where there is no time between ticks, the oldest stay as they are.
+        let over = self.hasty.len().saturating_sub(self.pieces.len());
+        self.hasty.drain(..over);
         while self.bytes > limits::PIECE_CACHE || self.order.len() > 2 * self.pieces.len() + 64 {
             let Some(oldest) = self.order.pop_front() else { break };
             self.forget(oldest);
+        }
+    }
+
+    /// Whether a piece was made in haste.
+    #[must_use]
+    pub fn is_hasty(&self) -> bool {
+        !self.hasty.is_empty()
+    }
+
+    /// Makes one of the pieces better that were made in haste.
+    pub fn improve(&mut self, world: &World, maker: &mut Maker) {
+        let Some(slot) = self.hasty.pop_front() else { return };
+        let Some(len) = self.lengths.get_mut(slot as usize).filter(|len| **len > 0) else { return };
+        let better = maker.make(maker.level, world, slot);
+        if better.len() < *len as usize {
+            self.bytes -= *len as usize - better.len();
+            *len = better.len() as u32;
+            self.pieces[slot as usize] = OnceLock::from(Box::from(better));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Rates by distance: an entity that is sent every so many sends has one record for all who see it at that rate.
 
 use super::world::World;
-use crate::entity::{EntityId, FieldMask};
+use crate::entity::EntityId;
 use crate::store::bits::Bits;
 use crate::store::records::{RecordRef, Records};
 use crate::tick::Tick;
-use crate::wire::record::Sealed;
 
 /// How often an entity is sent, as a number: 0 at every send, else the place of its period in [`Rates`], from 1.
 pub type Pace = u8;
@@ -154,9 +153,9 @@ fn encode(slot: u32, since: Tick, world: &World, records: &mut Records) -> Optio
     let kind = world.wire_kind(slot)?;
     let since = since.max(info.created);
     let changed = world.changed_since(slot, since);
-    records.encode(info.id, kind, world.fields(slot), |out| {
+    records.encode(info.id, kind, world.fields(slot), |out, sealed| {
         world.put_since(slot, changed, since, out);
-        Sealed { changed, differences: FieldMask::NONE }
+        sealed.changed = changed;
     })
 }
 

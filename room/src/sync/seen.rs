@@ -111,7 +111,7 @@ impl Part {
             return;
         };
         out.push_whole(self.table.cell(EVERYWHERE));
-        let circle = Circle::new(r, cell, !axes[2]);
+        let circle = Circle::new(r, cell);
         let mut numbers = view.order()[1..].iter();
         let mut push = |number: u32, cut: Cut| {
             let of = self.table.cell(number);
@@ -165,7 +165,7 @@ impl Part {
         out.ends.clone_from(&old.ends);
         out.words.clear();
         out.words.resize(old.words.len(), 0);
-        let circle = Circle::new(r, cell, !axes[2]);
+        let circle = Circle::new(r, cell);
         let mut pairs = view.order().iter().zip(&old.words).zip(&mut out.words);
         let mut next = |cut: Cut| {
             let Some(((number, old), new)) = pairs.next() else { return };

@@ -419,3 +419,22 @@ impl UpdateWriter {
 pub(crate) fn enter_len(world: &World, slot: u32) -> usize {
     2 + varint::len(world.info(slot).id.get()) + world.size(slot)
 }
+
+/// The plain bytes of what enters, and the bytes on the wire: exactly, unless these are more than `free` or there is
+/// so much that they are bound to be. Makes the pieces that it counts.
+pub(super) fn enters_len(enters: &[u32], free: usize, press: &mut Press<'_>) -> (usize, usize) {
+    let plain: usize = enters.iter().map(|slot| enter_len(press.world, *slot)).sum();
+    if plain <= free || plain / LIKELY_RATIO > free {
+        return (plain, plain);
+    }
+    let mut wire = 0;
+    for slot in enters {
+        let len = enter_len(press.world, *slot);
+        let large = len >= limits::PIECE && wire <= free;
+        wire += if large { press.pieces.ready(press.world, *slot, press.maker).len().min(len) } else { len };
+    }
+    (plain, wire)
+}
+
+/// What enters is hardly ever made smaller than that many times.
+const LIKELY_RATIO: usize = 32;

@@ -1,5 +1,6 @@
 //! What one connection sees, and what it is owed.
 
+mod asked;
 mod cells;
 mod claim;
 mod hash;
@@ -10,6 +11,8 @@ mod slots;
 
 use std::collections::BTreeMap;
 
+pub use asked::Asked;
+use asked::{Answers, Ranked};
 use cells::CellScratch;
 use retain::Retaining;
 
@@ -19,7 +22,7 @@ use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
 use super::rates::{Pace, Rates};
 use super::seen::Looked;
-use super::update::{Press, UpdateWriter, enter_len};
+use super::update::{Press, UpdateWriter};
 use super::window::Window;
 use super::world::World;
 use crate::entity::{EntityId, PlayerId};
@@ -62,6 +65,8 @@ pub struct Viewer {
     behind: Option<Tick>,
     /// Deleted while no update could be sent.
     owed: Vec<EntityId>,
+    /// How important what it may see is, where that is asked at every send.
+    pub(super) ranked: Ranked,
     /// What it sees may differ from `view`.
     pub look: bool,
     /// Something in its keys changed.
@@ -113,6 +118,7 @@ pub struct Scratch {
     /// Whether a limit or the library's bound cut the view.
     cut: bool,
     cells: CellScratch,
+    answers: Answers,
     pub(crate) writer: UpdateWriter,
 }
 
@@ -146,6 +152,8 @@ pub struct Sealed<'a> {
     pub cap: usize,
     /// The most unacknowledged bytes.
     pub window: usize,
+    /// Whether the game is asked about each pair at every send.
+    pub asks: bool,
     /// Whether updates carry a hash of the view.
     pub hash: bool,
     /// Which send it is.
@@ -224,17 +232,16 @@ impl Viewer {
         quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
     }
 
-    /// A number by which connections that look at the same things stand near each other, where that is news.
-    #[must_use]
-    pub fn neighborhood(&self) -> Option<u64> {
-        let moved = |view: &&PartView| view.moved;
-        self.parts.iter().skip(1).filter(moved).find_map(PartView::neighborhood)
-    }
-
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
         if !sealed.by_cells {
             self.leave_cells(sealed.parts);
+        }
+        if sealed.asks && !self.look {
+            self.look = self.answers_differ(index, sealed, &mut scratch.answers);
+            if self.is_idle(sealed.by_cells) {
+                return;
+            }
         }
         let window = self.window.size(sealed.window);
         let merged = self.behind.is_some() || !self.held.is_empty();
@@ -245,7 +252,7 @@ impl Viewer {
             self.withhold(sealed, press.world);
             return;
         }
-        let (plain, wire) = self.look_and_compare(index, sealed, scratch, press);
+        let (plain, wire) = self.look_and_compare(index, sealed, free, scratch, press);
         let merged = merged || !self.held.is_empty();
         let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
         if !self.window.is_empty() && over.unwrap_or(wire) > free {
@@ -279,12 +286,13 @@ impl Viewer {
         &mut self,
         index: u32,
         sealed: &Sealed<'_>,
+        free: usize,
         scratch: &mut Scratch,
         press: &mut Press<'_>,
     ) -> (usize, usize) {
         scratch.cut = false;
         if self.by_cells {
-            if let Some(lengths) = self.compare_cells(sealed, scratch, press) {
+            if let Some(lengths) = self.compare_cells(sealed, free, scratch, press) {
                 return lengths;
             }
             self.leave_cells(sealed.parts);
@@ -301,7 +309,7 @@ impl Viewer {
             scratch.next.assign(&self.view);
         }
         self.find_paces(sealed, scratch, press.world);
-        self.compare(sealed, scratch, press)
+        self.compare(sealed, free, scratch, press)
     }
 
     /// No update now. What was deleted leaves the view all the same, for its slot will be used again; the
@@ -489,15 +497,4 @@ impl Viewer {
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
     }
-}
-
-/// The plain bytes of what enters, and an estimate of the bytes on the wire.
-fn enters_len(enters: &[u32], press: &Press<'_>) -> (usize, usize) {
-    let lengths = enters.iter().map(|slot| {
-        let len = enter_len(press.world, *slot);
-        // What is not compressed yet counts whole.
-        let piece = press.pieces.len(*slot).filter(|_| len >= limits::COMPRESS_FROM);
-        (len, piece.map_or(len, |piece| piece.min(len)))
-    });
-    lengths.fold((0, 0), |(plain, wire), (len, on_wire)| (plain + len, wire + on_wire))
 }

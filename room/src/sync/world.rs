@@ -402,10 +402,10 @@ impl World {
         }
     }
 
-    /// Whether the next seal would find anything.
+    /// Whether nothing was created, deleted or written since the last seal.
     #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        self.born.is_empty() && self.dead.is_empty() && self.rekey.is_empty()
+    pub fn is_sealed(&self) -> bool {
+        self.born.is_empty() && self.dead.is_empty() && !self.stores.iter().any(|store| store.has_writes())
     }
 
     /// Ends the writes since the last seal and encodes what changed. Until [`end_seal`](Self::end_seal) slots of

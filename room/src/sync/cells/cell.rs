@@ -24,8 +24,6 @@ pub struct Circle {
     /// What is nearer in single precision is inside, what is farther than `outer` is outside.
     inner: f32,
     outer: f32,
-    /// Whether the third axis does not count.
-    flat: bool,
     // Whether it is so small or so large that single precision has no numbers for its squares.
     exact: bool,
 }
@@ -36,13 +34,13 @@ const SINGLE: std::ops::Range<f64> = 1e-30..1e36;
 impl Circle {
     /// A circle of a radius over cells of a size.
     #[must_use]
-    pub fn new(r: f64, cell: f64, flat: bool) -> Circle {
+    pub fn new(r: f64, cell: f64) -> Circle {
         // In a cell that the circle cuts, no offset is longer than this on an axis. Each is off by at most two
         // roundings, 2^-23 of it, and so is each of the few steps to the squared distance: together less than 2^-18.
         let most = r + 2.0 * cell;
         let (r2, margin) = (r * r, most * most * 2f64.powi(-18));
         let exact = !SINGLE.contains(&(most * most));
-        Circle { r2, inner: (r2 - margin) as f32, outer: (r2 + margin) as f32, flat, exact }
+        Circle { r2, inner: (r2 - margin) as f32, outer: (r2 + margin) as f32, exact }
     }
 }
 
@@ -85,6 +83,8 @@ pub struct Cell {
     offsets: [Vec<f32>; 3],
     /// The cell's lowest corner, in grids.
     corner: [f64; 3],
+    // Whether the third axis does not count.
+    flat: bool,
     // Whether it is so far out that the corner says little of where its members stand.
     far: bool,
     /// The slot of each member, by place; of one that went in this seal too.
@@ -110,6 +110,7 @@ impl Default for Cell {
             points: Vec::new(),
             offsets: Default::default(),
             corner: [0.0; 3],
+            flat: false,
             far: false,
             slots: Vec::new(),
             runs: SmallVec::new(),
@@ -162,6 +163,7 @@ impl Cell {
     }
 
     /// The places of a word whose members stand within a squared distance, and how many places were looked at.
+    /// On a flat grid the third coordinate is not.
     ///
     /// Four at a time in single precision, from the cell's corner; those that are too near the edge for that to tell
     /// are looked at again.
@@ -183,7 +185,7 @@ impl Cell {
             maybe |= u64::from(d2.simd_le(outer).to_bitmask()) << places;
             places += 4;
         };
-        if circle.flat {
+        if self.flat {
             for (xs, ys) in of(0).zip(of(1)) {
                 let d = [f32x4::new(*xs) - x, f32x4::new(*ys) - y];
                 take(d[0] * d[0] + d[1] * d[1]);
@@ -224,8 +226,8 @@ impl Cell {
     }
 
     /// Becomes the cell of a new key, with nothing in it. `edge` is that of a grid's cells.
-    pub(super) fn reset(&mut self, at: Option<[i64; 3]>, edge: f64) {
-        self.at = at;
+    pub(super) fn reset(&mut self, at: Option<[i64; 3]>, edge: f64, flat: bool) {
+        (self.at, self.flat) = (at, flat);
         self.far = at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
         self.corner = at.map_or([0.0; 3], |at| at.map(|at| at as f64 * edge));
         (self.group, self.mixed) = (NO_GROUP, false);
@@ -306,7 +308,8 @@ impl Cell {
         self.rows.resize(places, RecordRef::default());
         if self.at.is_some() {
             self.points.resize(places, [f64::NAN; 3]);
-            self.offsets.iter_mut().for_each(|axis| axis.resize(places, f32::NAN));
+            let axes = if self.flat { 2 } else { 3 };
+            self.offsets[..axes].iter_mut().for_each(|axis| axis.resize(places, f32::NAN));
         }
     }
 
@@ -351,7 +354,7 @@ impl Cell {
     }
 
     /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end.
-    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut Vec<u8>, mut end: usize) -> usize {
+    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut [u8], mut end: usize) -> usize {
         let mut next = (self.group != NO_GROUP).then_some(if self.mixed { 0 } else { self.group });
         while let Some(from) = next.take() {
             let group = if self.mixed { self.lowest_group(from) } else { Some(from) };
@@ -402,7 +405,7 @@ mod tests {
     #[test]
     fn a_crowd_that_went_leaves_no_memory_behind() {
         let mut cell = Cell::default();
-        cell.reset(Some([0; 3]), 10.0);
+        cell.reset(Some([0; 3]), 10.0, false);
         let places: Vec<u32> = (0..5000).map(|slot| cell.enter(slot, Some([f64::from(slot); 3]))).collect();
         cell.settle();
         assert!(cell.slots.capacity() >= 5000);

@@ -28,11 +28,11 @@ impl Lens for Still {
         Some(self.around)
     }
     fn subscriptions(&self, _part: usize, _viewer: u32, _keys: &mut Keys) {}
-    fn sees(&self, _part: usize, _viewer: u32, _slot: u32) -> bool {
-        true
+    fn sees(&self, _part: usize, _viewer: u32, slots: &[u32], answers: &mut Vec<bool>) {
+        answers.extend(slots.iter().map(|_| true));
     }
-    fn priority(&self, _viewer: u32, _slot: u32) -> f64 {
-        0.0
+    fn priorities(&self, _viewer: u32, slots: &[u32], answers: &mut Vec<f64>) {
+        answers.extend(slots.iter().map(|_| 0.0));
     }
     fn notes(&self) -> &Shared<Notes> {
         &self.notes

@@ -1,13 +1,13 @@
 //! The view of a connection that is up to date, cell by cell: in rooms where a part shows whole cells or what is near
 //! in them, nothing but the update's own size holds anything back, and no entity has several keys.
 
-use super::{Scratch, Sealed, Viewer, enters_len};
+use super::{Scratch, Sealed, Viewer};
 use crate::limits;
 use crate::store::records::RecordBuffer;
 use crate::sync::cells::{Cell, KeyTable};
 use crate::sync::interest::{Part, PartView};
 use crate::sync::seen::{self, Looked, Pairs, Seen};
-use crate::sync::update::Press;
+use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
 
 /// Buffers of the comparison cell by cell.
@@ -37,6 +37,13 @@ enum Look {
 }
 
 impl Viewer {
+    /// A number by which connections that look at the same things stand near each other, where that is news.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        let moved = |view: &&PartView| view.moved;
+        self.parts.iter().skip(1).filter(moved).find_map(PartView::neighborhood)
+    }
+
     /// Looks at everything that each part shows, into `scratch.cells.fresh`.
     pub(super) fn look_at_all(&self, parts: &[Part], scratch: &mut Scratch) {
         let CellScratch { fresh, looks, looked, .. } = &mut scratch.cells;
@@ -54,8 +61,9 @@ impl Viewer {
     pub(super) fn compare_cells(
         &self,
         sealed: &Sealed<'_>,
+        free: usize,
         scratch: &mut Scratch,
-        press: &Press<'_>,
+        press: &mut Press<'_>,
     ) -> Option<(usize, usize)> {
         let Scratch { cells, leaves, enters, records, .. } = scratch;
         let CellScratch { fresh, looks, pairs, gone, came, looked } = cells;
@@ -79,7 +87,7 @@ impl Viewer {
         enters.extend_from_slice(came);
         leaves.extend(gone.iter().map(|slot| press.world.info(*slot).id));
         let changes: usize = records.iter().map(|records| records.as_slice().len()).sum();
-        let (plain, wire) = enters_len(enters, press);
+        let (plain, wire) = enters_len(enters, free, press);
         Some((plain + changes + leaves.len() * 3, wire + changes + leaves.len() * 3))
     }
 

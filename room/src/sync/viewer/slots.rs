@@ -1,11 +1,11 @@
 //! The view of a connection as a set of slots: wherever a limit, a closure, a rate, a budget or several keys of an entity
 //! have a say, and where the client lacks more than the last seal.
 
-use super::{Scratch, Sealed, Viewer, enters_len};
+use super::{Scratch, Sealed, Viewer};
 use crate::store::bits::{self, Ones, SlotSet};
 use crate::store::records::RecordBuffer;
 use crate::sync::limit;
-use crate::sync::update::Press;
+use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
 
 impl Viewer {
@@ -29,10 +29,10 @@ impl Viewer {
         }
         candidates.clear();
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
-        for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
+        for (i, part) in sealed.parts.iter().enumerate() {
             let start = candidates.len();
             if !sealed.by_cells || i == 0 {
-                part.show(view, candidates);
+                part.show(&self.parts[i], candidates);
             }
             if i == 0 {
                 // The room's state and the player's own.
@@ -40,17 +40,24 @@ impl Viewer {
                     always.insert(*slot);
                 });
             } else if part.narrows || part.remembers() {
-                for slot in candidates.drain(start..) {
-                    if one.insert(slot) && part.narrows && !sealed.lens.sees(i, index, slot) {
-                        one.remove(slot);
-                    }
+                let asked = &mut self.parts[i].asked;
+                asked.slots.clear();
+                asked.slots.extend(candidates.drain(start..).filter(|slot| one.insert(*slot)));
+                if part.narrows {
+                    asked.ask(i, index, sealed.lens);
+                    let unseen = asked.slots.iter().zip(&asked.answers).filter(|(_, seen)| !**seen);
+                    unseen.for_each(|(slot, _)| {
+                        one.remove(*slot);
+                    });
                 }
                 remembered[i].assign_bits(one);
                 candidates.extend(one.iter());
                 one.clear();
             }
             if !sealed.rates.is_empty() {
-                candidates[start..].iter().for_each(|slot| paces.show(*slot, || part.pace(view, *slot)));
+                candidates[start..]
+                    .iter()
+                    .for_each(|slot| paces.show(*slot, || part.pace(&self.parts[i], *slot)));
             }
         }
         if sealed.by_cells {
@@ -76,8 +83,9 @@ impl Viewer {
     pub(super) fn compare(
         &self,
         sealed: &Sealed<'_>,
+        free: usize,
         scratch: &mut Scratch,
-        press: &Press<'_>,
+        press: &mut Press<'_>,
     ) -> (usize, usize) {
         let Scratch { candidates, shown, part: was, next, leaves, enters, records, paces, retaining, .. } =
             scratch;
@@ -118,7 +126,7 @@ impl Viewer {
         let again = self.find_retained(sealed, leaves, enters, retaining, press.world);
         let records = records.iter().map(|r| r.as_slice().len()).sum::<usize>();
         let changes = leaves.len() * 3 + again + records;
-        let (plain, wire) = enters_len(enters, press);
+        let (plain, wire) = enters_len(enters, free, press);
         (plain + changes, wire + changes)
     }
 
