@@ -6,7 +6,7 @@ use room::wire::message::ClientMessage;
 use room::{Key, Keys, limits};
 
 use super::audit::{Audit, Dice, Thing};
-use super::lab::{self, Board, ByKey, Crate, Dot, Lab, Stand, dot, dots, noise};
+use super::lab::{self, Board, ByKey, Crate, Dot, Lab, Stand, dots, noise};
 use super::link::{Link, Pace};
 
 /// Dots and crates in one grid.

@@ -172,6 +172,29 @@ fn an_idle_room_looks_at_nothing_whatever_its_interest() {
     }
 }
 
+#[test]
+#[ignore = "rooms with a release, a limit, rates, what is retained or a budget walk all cells wherever one moves"]
+fn a_connection_that_did_not_move_looks_at_what_moved_alone_whatever_the_interest() {
+    let interests: [fn() -> Visibility<Lab>; 5] = [
+        || dots(10.0).range(18.0).release(20.0).into(),
+        || dots(10.0).range(18.0).limit(100, |_, _, entity| entity.id().get() as f64).on_change(),
+        || dots(10.0).range(18.0).rates([(5.0, 1), (18.0, 4)]).into(),
+        || dots(10.0).range(18.0).retain(100),
+        || dots(10.0).range(18.0).budget(50_000),
+    ];
+    let mut over = Vec::new();
+    for (number, interest) in interests.into_iter().enumerate() {
+        let (mut link, _) = crowd(interest);
+        link.ticks(60);
+        let id = at(&link, 4.0, 4.0);
+        let (cells, distances) = looked(&mut link, |room| step(room, id, 0.5));
+        if cells > 1 || distances > 1 {
+            over.push((number, cells, distances));
+        }
+    }
+    assert!(over.is_empty(), "interest, cells, distances: {over:?}");
+}
+
 fn keys_of_crates(_: RoomRef<'_, Lab>, entity: EntityRef<'_>, keys: &mut Keys) {
     let list = entity.get::<Crate>().map(|it| it.list.to_vec());
     list.into_iter().flatten().for_each(|key| keys.add(key as u64));

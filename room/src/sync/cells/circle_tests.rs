@@ -156,7 +156,7 @@ fn shown(setting: &Setting, still: &Still) -> Option<[BTreeSet<u32>; 3]> {
     part.look(&view, &mut all, &mut looked);
     let again = if part.look_again(&view, &mut seen, &mut looked) { slots_of(&seen) } else { slots_of(&all) };
     let mut listed = Vec::new();
-    part.show(&view, &mut listed);
+    part.show(&view, &mut listed, &mut looked);
     let shown: BTreeSet<u32> = listed.iter().copied().collect();
     assert_eq!(listed.len(), shown.len(), "each once");
     Some([slots_of(&all), again, shown])
