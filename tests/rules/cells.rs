@@ -69,8 +69,8 @@ fn a_room_where_all_see_all_sends_updates_of_many_parts_from_the_cells() {
     for make in [Visibility::everything as Make, || dots(1e6).range(1e5).into()] {
         let settings = Settings { window: 4 << 20, update_cap: 4 << 20, ..Settings::default() };
         let mut link = lab::seen_with(settings, make);
-        let conns: Vec<ConnectionId> = (0..3).map(|_| link.join()).collect();
-        let ids: Vec<Id<Dot>> = (0..9000).map(|n| link.add(dot(f64::from(n)))).collect();
+        let conns: Vec<ConnectionId> = (0..2).map(|_| link.join()).collect();
+        let ids: Vec<Id<Dot>> = (0..3000).map(|n| link.add(dot(f64::from(n)))).collect();
         for turn in 0..60 {
             // Windows grow with what is acknowledged.
             link.edit(|room| {
@@ -86,6 +86,8 @@ fn a_room_where_all_see_all_sends_updates_of_many_parts_from_the_cells() {
                 for (n, id) in ids.iter().enumerate() {
                     let mut dot = room.get_mut(*id).expect("it lives");
                     dot.set_y(f64::from(turn) + n as f64);
+                    dot.set_z(f64::from(turn));
+                    dot.set_rank(-f64::from(turn));
                     // Two groups, and one of them small.
                     if n % 50 == 0 {
                         dot.set_hp(turn);

@@ -290,7 +290,7 @@ fn pages_windows_and_rushes_take_a_view_from_cells_to_slots_and_back_and_lose_no
         let mut game = Game::new(make, settings, number as u64 + 77, 12.0, 120);
         let mut audit = Audit::new(&game.link, sees);
         let mut drained = 0;
-        for turn in 0..300 {
+        for turn in 0..120 {
             game.turn();
             let conn = game.dice.pick(&game.conns).expect("they joined");
             match game.dice.below(14) {
@@ -330,13 +330,13 @@ fn pages_windows_and_rushes_take_a_view_from_cells_to_slots_and_back_and_lose_no
             }
             drained += audit.tick_loosely(&mut game.link);
         }
-        assert!(drained > 50, "interest {number}: only {drained} comparisons");
+        assert!(drained > 30, "interest {number}: only {drained} comparisons");
         for conn in game.conns.clone() {
             game.link.client_mut(conn).pace = Pace::Prompt;
             game.link.say(conn, &ClientMessage::Hidden(false));
         }
         game.link.deliver();
-        for _ in 0..200 {
+        for _ in 0..60 {
             audit.tick_loosely(&mut game.link);
         }
         // Back in the cells, where each is named exactly once.
