@@ -70,7 +70,7 @@ fn a_room_where_all_see_all_sends_updates_of_many_parts_from_the_cells() {
         let settings = Settings { window: 4 << 20, update_cap: 4 << 20, ..Settings::default() };
         let mut link = lab::seen_with(settings, make);
         let conns: Vec<ConnectionId> = (0..2).map(|_| link.join()).collect();
-        let ids: Vec<Id<Dot>> = (0..3000).map(|n| link.add(dot(f64::from(n)))).collect();
+        let ids: Vec<Id<Dot>> = (0..6000).map(|n| link.add(dot(f64::from(n)))).collect();
         for turn in 0..60 {
             // Windows grow with what is acknowledged.
             link.edit(|room| {
