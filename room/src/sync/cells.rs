@@ -158,7 +158,7 @@ impl KeyTable {
         &self.touched
     }
 
-    /// This seal's records, cell by cell, padded so that a short one can be copied in one step.
+    /// This seal's records, cell by cell, padded by [`records::PAD`].
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -262,7 +262,7 @@ impl KeyTable {
     /// Lays the seal's records out cell by cell, once every change is marked.
     pub fn lay(&mut self, records: &Records) {
         let KeyTable { cells, touched, bytes, marked, .. } = self;
-        bytes.resize(bytes.len().max(*marked + records::STEP), 0);
+        bytes.resize(bytes.len().max(*marked + records::PAD), 0);
         let mut end = 0;
         for number in touched {
             end = cells[*number as usize].lay(records.all_bytes(), bytes, end);

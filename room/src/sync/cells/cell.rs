@@ -7,7 +7,7 @@ use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef};
 use crate::sync::grid;
 
-/// Room for places is made for so many at a time.
+/// Places that are looked at together; room for places is made for so many at a time.
 const LANES: usize = 4;
 
 /// Cells from the middle within which single precision from a cell's corner is what [`Circle`] takes it for.
@@ -70,7 +70,7 @@ pub struct Cell {
     rows: Vec<RecordRef>,
     /// Where each member stands, in grids, by place.
     points: Vec<[f64; 3]>,
-    /// The same from the cell's corner in single precision, axis by axis; a multiple of four of them.
+    /// The same from the cell's corner in single precision, axis by axis; a multiple of [`LANES`] of them.
     offsets: [Vec<f32>; 3],
     /// The cell's lowest corner, in grids.
     corner: [f64; 3],
@@ -165,7 +165,7 @@ impl Cell {
         if self.far {
             return (self.near_of(word, members, from, circle.r2), members.count_ones() as usize);
         }
-        let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<4>().0.iter().take(16);
+        let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<LANES>().0.iter().take(64 / LANES);
         let corner = self.corner;
         let [x, y, z] = [0, 1, 2].map(|axis| f32x4::splat((from[axis] - corner[axis]) as f32));
         let (inner, outer) = (f32x4::splat(circle.inner), f32x4::splat(circle.outer));
