@@ -54,7 +54,7 @@ impl Replicon {
         let mut app = app(register);
         serve(&mut app);
         let world = app.world_mut();
-        let entities = (0..ground.len() as u32).map(|entity| place::spawn(world, ground, entity)).collect();
+        let entities = (0..ground.len() as u32).map(|entity| place::spawn(world, ground, entity, Replicated)).collect();
         let connections =
             (0..ground.connections()).map(|_| world.spawn(ConnectedClient { max_size: PACKET }).id()).collect();
         let mut clients: Vec<Option<App>> = (0..ground.connections()).map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! What entities carry, and how it is sent.
+//! What entities carry, and how it is sent: for bevy_replicon, and for lightyear, which stands on it.
 
 use bevy::prelude::*;
 use bevy_replicon::prelude::*;
@@ -85,13 +85,13 @@ pub fn register(app: &mut App, turning: bool, options: &Options) {
     };
 }
 
-/// Puts an entity into the world.
-pub fn spawn(world: &mut World, ground: &Ground, entity: u32) -> Entity {
+/// Puts an entity into the world, with the marker that makes it replicated.
+pub fn spawn(world: &mut World, ground: &Ground, entity: u32, replicated: impl Bundle) -> Entity {
     let [x, y] = ground.place(entity);
     if ground.spec.rotation {
-        world.spawn((Replicated, Pose { x, y, rotation: ground.rotation(entity) })).id()
+        world.spawn((Pose { x, y, rotation: ground.rotation(entity) }, replicated)).id()
     } else {
-        world.spawn((Replicated, Place { x, y })).id()
+        world.spawn((Place { x, y }, replicated)).id()
     }
 }
 

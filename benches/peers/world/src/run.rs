@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::motion::World;
 use crate::report::{Report, peak_rss_mb, stop_with};
 use crate::spec::Spec;
-use crate::views::{Views, naive};
+use crate::views::{Views, sees};
 
 /// Client ends that decode everything and are checked.
 const SAMPLE: usize = 16;
@@ -37,6 +37,16 @@ pub trait Peer {
 
     /// What a client end of the sample holds: x, y and rotation of each entity.
     fn held(&mut self, connection: usize) -> Vec<[f32; 3]>;
+
+    /// Whether a connection must see an entity: a circle, for all that can have one.
+    fn sees(&self, world: &World, connection: usize, entity: u32) -> bool {
+        sees(world, connection, entity)
+    }
+
+    /// How many entities a connection sees on average, where it is no circle.
+    fn visible(&self, _: &World) -> Option<f64> {
+        None
+    }
 }
 
 /// What a peer's process is asked.
@@ -50,15 +60,12 @@ pub struct Options {
     pub warmup: usize,
     /// The setting with the fewest bytes.
     pub small: bool,
-    /// Prints the plain script of a workload, for peers that are not written in Rust.
-    pub script: bool,
 }
 
 impl Options {
     /// From the command line.
     pub fn parse() -> Options {
-        let mut options =
-            Options { workload: "W3".into(), ticks: 60, warmup: 10, small: false, script: false };
+        let mut options = Options { workload: "W3".into(), ticks: 60, warmup: 10, small: false };
         let mut args = std::env::args().skip(1);
         while let Some(arg) = args.next() {
             let mut value = || args.next().unwrap_or_else(|| panic!("{arg} needs a value"));
@@ -67,7 +74,6 @@ impl Options {
                 "--ticks" => options.ticks = value().parse().expect("--ticks is a number"),
                 "--warmup" => options.warmup = value().parse().expect("--warmup is a number"),
                 "--small" => options.small = true,
-                "--script" => options.script = true,
                 other => panic!("{other} is no flag of a peer"),
             }
         }
@@ -145,7 +151,7 @@ pub fn measure(options: &Options, settings: &str, make: impl FnOnce(&World) -> B
         checked: sample.len(),
         join_us: Some(tenths(join.time.as_secs_f64() * 1e6)),
         join_bytes_per_client: Some(tenths(join.bytes as f64 / world.connections() as f64)),
-        visible: tenths(per(pairs as f64)),
+        visible: tenths(peer.visible(&world).unwrap_or(per(pairs as f64))),
         crossings: (per(crossings as f64) * 1000.0).round() / 1000.0,
         ticks: times.len(),
         settings: settings.to_owned(),
@@ -166,9 +172,8 @@ pub fn main(settings: impl Fn(&Options) -> String, make: impl Fn(&World, &Option
 fn wrong(world: &World, peer: &mut dyn Peer, sample: &[usize]) -> Option<String> {
     sample.iter().find_map(|&connection| {
         let should: Vec<[i32; 3]> = {
-            let all = naive(world, connection);
-            let mut all: Vec<_> = all
-                .into_iter()
+            let mut all: Vec<_> = (0..world.len() as u32)
+                .filter(|entity| peer.sees(world, connection, *entity))
                 .map(|entity| {
                     let [x, y] = world.hundredths(entity);
                     [x, y, world.turn(entity)]

@@ -87,7 +87,7 @@ fn compare(before: &[u32], now: &[u32], delta: &mut Delta) {
 }
 
 /// Whether a connection must see an entity.
-fn sees(world: &World, connection: usize, entity: u32) -> bool {
+pub fn sees(world: &World, connection: usize, entity: u32) -> bool {
     if world.spec.sees == Sees::All {
         return true;
     }

@@ -1,0 +1,89 @@
+//! The join burst. A chunk of the world is a section here: 25 columns of five sections.
+
+use valence::prelude::*;
+use valence::protocol::packets::play::ChunkDataS2c;
+use valence::protocol::{Packet, PacketDecoder};
+use world::terrain::{CONNECTIONS, RADIUS, chunks};
+use world::{peak_rss_mb, sample, stop_with};
+
+use crate::client::Link;
+use crate::server::{self, Times};
+
+/// Packets of so many bytes and more are compressed, as its own servers do.
+const THRESHOLD: u32 = 256;
+
+/// The lowest block of the dimension.
+const LOWEST: i32 = -64;
+
+/// Measures it and prints one line.
+pub fn burst() {
+    let mut app = server::app(Some(THRESHOLD));
+    let layer = server::layer(&mut app);
+    let mut columns: Vec<(ChunkPos, UnloadedChunk)> = (-RADIUS..=RADIUS)
+        .flat_map(|x| (-RADIUS..=RADIUS).map(move |z| ChunkPos::new(x, z)))
+        .map(|pos| (pos, UnloadedChunk::with_height(384)))
+        .collect();
+    for chunk in chunks() {
+        let [cx, cy, cz] = chunk.at;
+        let (_, column) = columns
+            .iter_mut()
+            .find(|(pos, _)| (pos.x, pos.z) == (cx, cz))
+            .expect("all columns are there");
+        for (i, block) in chunk.blocks.iter().enumerate() {
+            let (x, z, y) = (i as u32 % 16, i as u32 / 16 % 16, i as u32 / 256);
+            let bottom = ((cy + RADIUS) * 16) as u32;
+            // Another block for each, as in the palette; block 1 and on are solid.
+            let state = BlockState::from_raw(u16::from(*block)).expect("there are more states");
+            column.set_block_state(x, bottom + y, z, state);
+        }
+    }
+    let mut layers = app.world.get_mut::<ChunkLayer>(layer).expect("it is one");
+    for (pos, column) in columns {
+        layers.insert_chunk(pos, column);
+    }
+    app.update();
+
+    let links: Vec<Link> = (0..CONNECTIONS).map(|_| Link::default()).collect();
+    for link in &links {
+        // The players are not in an entity layer that anyone sees: chunks alone are measured.
+        let place = DVec3::new(8.0, f64::from(LOWEST) + 80.0, 8.0);
+        let player = server::player(&mut app, layer, link.clone(), place, RADIUS as u8);
+        app.world.get_mut::<valence::client::VisibleEntityLayers>(player).expect("it is one").0.clear();
+    }
+    app.update();
+    let took = app.world.resource::<Times>().send();
+    let bytes: u64 = links.iter().map(Link::waiting).sum();
+
+    let sampled = sample(CONNECTIONS);
+    for connection in &sampled {
+        let mut decoder = PacketDecoder::new();
+        decoder.set_compression(Some(THRESHOLD).into());
+        decoder.queue_bytes(links[*connection].take());
+        let mut held = 0;
+        while let Some(frame) = decoder.try_next_packet().expect("the server's packets decode") {
+            if frame.id == ChunkDataS2c::ID {
+                let packet: ChunkDataS2c<'_> = frame.decode().expect("it decodes");
+                held += usize::from(!packet.blocks_and_biomes.is_empty());
+            }
+        }
+        let should = (2 * RADIUS as usize + 1).pow(2);
+        if held != should {
+            stop_with(&format!("connection {connection} got {held} columns of {should}"));
+        }
+    }
+    println!(
+        "{}",
+        serde_json::json!({
+            "tick_us": took.as_secs_f64() * 1e6,
+            "tick_p99_us": took.as_secs_f64() * 1e6,
+            "bytes_per_client": bytes as f64 / CONNECTIONS as f64,
+            "rss_mb": peak_rss_mb(),
+            "checked": sampled.len(),
+            "visible": chunks().len(),
+            "crossings": chunks().len(),
+            "ticks": 1,
+            "settings": "each column is encoded and compressed once, at level 4; what a player is told at the join is \
+                         in it; client ends decode the columns and count them",
+        })
+    );
+}
