@@ -12,7 +12,11 @@ use world::{Spec, write_script};
 const POLL: Duration = Duration::from_millis(50);
 
 /// Runs it; gives it a workload's script where it wants one.
-pub fn run(mut command: Command, script: Option<(&'static Spec, usize)>, limit: u64) -> Result<Value, String> {
+pub fn run(
+    mut command: Command,
+    script: Option<(&'static Spec, usize)>,
+    limit: u64,
+) -> Result<Value, String> {
     let input = if script.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut child = command
         .stdin(input)

@@ -44,7 +44,11 @@ fn main() {
 }
 
 fn lines_of_input() -> Vec<Value> {
-    std::io::stdin().lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok()).collect()
+    std::io::stdin()
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| serde_json::from_str(&line).ok())
+        .collect()
 }
 
 /// One workload with all peers.

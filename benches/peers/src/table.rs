@@ -2,14 +2,17 @@
 
 use serde_json::Value;
 
-const NAMES: [&str; 7] =
-    ["room", "replicon", "lightyear", "naia", "colyseus", "valence", "compress_each"];
+const NAMES: [&str; 7] = ["room", "replicon", "lightyear", "naia", "colyseus", "valence", "compress_each"];
 
 /// Tables in Markdown of lines of JSON: one for plain `f32`, one for the smallest settings.
 pub fn markdown(lines: &[Value]) -> String {
     let mut text = String::new();
     for line in lines {
-        text += &format!("### {}\n\n{}\n\n", line["workload"].as_str().unwrap_or_default(), line["about"].as_str().unwrap_or_default());
+        text += &format!(
+            "### {}\n\n{}\n\n",
+            line["workload"].as_str().unwrap_or_default(),
+            line["about"].as_str().unwrap_or_default()
+        );
         text += "| | tick, µs | p99, µs | times `room` | bytes a client and tick | times `room` | join, ms | memory, MB | checked |\n";
         text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         text += &rows(line);

@@ -54,7 +54,10 @@ pub fn server(register: impl Fn(&mut App)) -> (App, Entity) {
     };
     // All of the schedules in which nothing else runs: reading in the first, sending in the second.
     app.add_systems(First, note(|times| &mut times.receive[0]));
-    app.add_systems(RunFixedMainLoop, note(|times| &mut times.receive[1]).in_set(RunFixedMainLoopSystems::BeforeFixedMainLoop));
+    app.add_systems(
+        RunFixedMainLoop,
+        note(|times| &mut times.receive[1]).in_set(RunFixedMainLoopSystems::BeforeFixedMainLoop),
+    );
     app.add_systems(Update, note(|times| &mut times.send[0]));
     app.add_systems(Last, note(|times| &mut times.send[1]));
     // Nothing is sent until the server is linked.

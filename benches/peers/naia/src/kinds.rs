@@ -20,27 +20,12 @@ pub struct Place {
     pub y: Property<f32>,
 }
 
-/// Two coordinates in hundredths.
-#[derive(Replicate)]
-pub struct SmallPlace {
-    pub x: Property<UnsignedInteger<18>>,
-    pub y: Property<UnsignedInteger<18>>,
-}
-
 /// Two coordinates and a rotation.
 #[derive(Replicate)]
 pub struct Pose {
     pub x: Property<f32>,
     pub y: Property<f32>,
     pub rotation: Property<f32>,
-}
-
-/// Two coordinates and a rotation in hundredths.
-#[derive(Replicate)]
-pub struct SmallPose {
-    pub x: Property<UnsignedInteger<18>>,
-    pub y: Property<UnsignedInteger<18>>,
-    pub rotation: Property<UnsignedInteger<10>>,
 }
 
 impl Kind for Place {
@@ -58,21 +43,6 @@ impl Kind for Place {
     }
 }
 
-impl Kind for SmallPlace {
-    fn of(ground: &World, entity: u32) -> Self {
-        let [x, y] = ground.hundredths(entity).map(UnsignedInteger::new);
-        SmallPlace::new_complete(x, y)
-    }
-
-    fn write(&mut self, ground: &World, entity: u32) {
-        [*self.x, *self.y] = ground.hundredths(entity).map(UnsignedInteger::new);
-    }
-
-    fn state(&self) -> [f32; 3] {
-        [unit(self.x.get()), unit(self.y.get()), 0.0]
-    }
-}
-
 impl Kind for Pose {
     fn of(ground: &World, entity: u32) -> Self {
         let [x, y] = ground.place(entity);
@@ -87,6 +57,45 @@ impl Kind for Pose {
     fn state(&self) -> [f32; 3] {
         [*self.x, *self.y, *self.rotation]
     }
+}
+
+/// Two coordinates in hundredths, of as many bits as a world needs.
+macro_rules! small_place {
+    ($name:ident, $bits:literal) => {
+        #[doc = "Two coordinates in hundredths."]
+        #[derive(Replicate)]
+        pub struct $name {
+            pub x: Property<UnsignedInteger<$bits>>,
+            pub y: Property<UnsignedInteger<$bits>>,
+        }
+
+        impl Kind for $name {
+            fn of(ground: &World, entity: u32) -> Self {
+                let [x, y] = ground.hundredths(entity).map(UnsignedInteger::new);
+                $name::new_complete(x, y)
+            }
+
+            fn write(&mut self, ground: &World, entity: u32) {
+                [*self.x, *self.y] = ground.hundredths(entity).map(UnsignedInteger::new);
+            }
+
+            fn state(&self) -> [f32; 3] {
+                [unit(self.x.get()), unit(self.y.get()), 0.0]
+            }
+        }
+    };
+}
+
+small_place!(Place15, 15);
+small_place!(Place17, 17);
+small_place!(Place18, 18);
+
+/// Two coordinates and a rotation in hundredths.
+#[derive(Replicate)]
+pub struct SmallPose {
+    pub x: Property<UnsignedInteger<16>>,
+    pub y: Property<UnsignedInteger<16>>,
+    pub rotation: Property<UnsignedInteger<10>>,
 }
 
 impl Kind for SmallPose {

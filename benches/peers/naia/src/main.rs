@@ -9,12 +9,16 @@ use std::time::Instant;
 use world::{Options, Peer, Sent, Views, World};
 
 use crate::ends::{Client, Server, TICK_MS};
-use crate::kinds::{Kind, Place, Pose, SmallPlace, SmallPose};
+use crate::kinds::{Kind, Place, Place15, Place17, Place18, Pose, SmallPose};
 
 fn main() {
     world::main(
         |options| {
-            let fields = if options.small { "18 and 10 bit integers of hundredths" } else { "plain f32" };
+            let fields = if options.small {
+                "integers of hundredths with as many bits as the world needs"
+            } else {
+                "plain f32"
+            };
             format!(
                 "user_scope include and exclude for each entity that enters or leaves; no bandwidth cap; every \
                  connection has a real client end in the process, which acknowledges; {fields}"
@@ -27,9 +31,13 @@ fn main() {
 fn make(ground: &World, options: &Options) -> Box<dyn Peer> {
     match (ground.spec.rotation, options.small) {
         (false, false) => Box::new(Naia::<Place>::new(ground)),
-        (false, true) => Box::new(Naia::<SmallPlace>::new(ground)),
         (true, false) => Box::new(Naia::<Pose>::new(ground)),
         (true, true) => Box::new(Naia::<SmallPose>::new(ground)),
+        (false, true) => match (ground.side * 100.0).log2().ceil() as u32 {
+            ..=15 => Box::new(Naia::<Place15>::new(ground)),
+            16..=17 => Box::new(Naia::<Place17>::new(ground)),
+            _ => Box::new(Naia::<Place18>::new(ground)),
+        },
     }
 }
 

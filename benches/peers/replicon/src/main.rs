@@ -54,9 +54,11 @@ impl Replicon {
         let mut app = app(register);
         serve(&mut app);
         let world = app.world_mut();
-        let entities = (0..ground.len() as u32).map(|entity| place::spawn(world, ground, entity, Replicated)).collect();
-        let connections =
-            (0..ground.connections()).map(|_| world.spawn(ConnectedClient { max_size: PACKET }).id()).collect();
+        let entities =
+            (0..ground.len() as u32).map(|entity| place::spawn(world, ground, entity, Replicated)).collect();
+        let connections = (0..ground.connections())
+            .map(|_| world.spawn(ConnectedClient { max_size: PACKET }).id())
+            .collect();
         let mut clients: Vec<Option<App>> = (0..ground.connections()).map(|_| None).collect();
         for connection in sample(ground.connections()) {
             clients[connection] = Some(client(register));
@@ -67,7 +69,8 @@ impl Replicon {
     fn show(&mut self, views: &Views) {
         let InView(bit) = *self.app.world().resource::<InView>();
         for (connection, delta) in self.connections.iter().zip(views.deltas()) {
-            let mut visibility = self.app.world_mut().get_mut::<ClientVisibility>(*connection).expect("it has one");
+            let mut visibility =
+                self.app.world_mut().get_mut::<ClientVisibility>(*connection).expect("it has one");
             if !self.joined {
                 // Replicon shows what is not hidden.
                 for entity in &self.entities {
@@ -122,10 +125,9 @@ impl Peer for Replicon {
         let mut answers = world.resource_mut::<ServerMessages>();
         for (whose, channel, message) in self.sent.drain(..) {
             match &mut self.clients[index[&whose]] {
-                Some(client) => client
-                    .world_mut()
-                    .resource_mut::<ClientMessages>()
-                    .insert_received(channel, message),
+                Some(client) => {
+                    client.world_mut().resource_mut::<ClientMessages>().insert_received(channel, message)
+                }
                 // Flags, then the index that is to be acknowledged.
                 None if channel == usize::from(ServerChannel::Mutations) => {
                     answers.insert_received(whose, ClientChannel::MutationAcks, message.slice(1..3));

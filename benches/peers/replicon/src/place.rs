@@ -20,15 +20,16 @@ pub struct Pose {
     pub rotation: f32,
 }
 
-/// Two times 17 bits of hundredths.
+/// Two times 18 bits of hundredths.
 #[derive(Serialize, Deserialize)]
 struct PackedPlace([u8; 5]);
 
-/// Two times 17 bits and once 10 bits of hundredths.
+/// Two times 18 bits and once 10 bits of hundredths.
 #[derive(Serialize, Deserialize)]
 struct PackedPose([u8; 6]);
 
-const BITS: u32 = 17;
+/// The largest world has 141,421 hundredths along a side.
+const BITS: u32 = 18;
 const MASK: u64 = (1 << BITS) - 1;
 
 fn hundredths(v: f32) -> u64 {

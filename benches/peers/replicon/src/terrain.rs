@@ -62,7 +62,10 @@ pub fn burst() {
         for (whose, channel, message) in &sent {
             if *whose == connections[*connection] {
                 assert_eq!(*channel, usize::from(ServerChannel::Updates));
-                client.world_mut().resource_mut::<ClientMessages>().insert_received(*channel, message.clone());
+                client
+                    .world_mut()
+                    .resource_mut::<ClientMessages>()
+                    .insert_received(*channel, message.clone());
             }
         }
         client.update();

@@ -13,7 +13,9 @@ fn main() {
     world::main(
         |options| {
             let fields = if options.small { "fields in steps of 0.01" } else { "plain f32" };
-            format!("in process; one thread; grid with an exact circle; {fields}; other client ends acknowledge")
+            format!(
+                "in process; one thread; grid with an exact circle; {fields}; other client ends acknowledge"
+            )
         },
         crowd::make,
     );

@@ -56,7 +56,8 @@ pub fn burst() {
     let chunks = chunks();
     let cap = 1 << 20;
     let settings = Settings { seats: CONNECTIONS, update_cap: cap, window: cap, ..Settings::default() };
-    let mut runtime = Runtime::new(Land { open: false }, settings, [1; 32]).expect("the settings are in range");
+    let mut runtime =
+        Runtime::new(Land { open: false }, settings, [1; 32]).expect("the settings are in range");
     for Chunk { at, blocks } in &chunks {
         let [x, y, z] = at.map(|c| c as i16);
         let chunk = Blocks { x, y, z, blocks: Bytes::from(&blocks[..]) };

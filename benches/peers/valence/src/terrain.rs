@@ -25,10 +25,8 @@ pub fn burst() {
         .collect();
     for chunk in chunks() {
         let [cx, cy, cz] = chunk.at;
-        let (_, column) = columns
-            .iter_mut()
-            .find(|(pos, _)| (pos.x, pos.z) == (cx, cz))
-            .expect("all columns are there");
+        let (_, column) =
+            columns.iter_mut().find(|(pos, _)| (pos.x, pos.z) == (cx, cz)).expect("all columns are there");
         for (i, block) in chunk.blocks.iter().enumerate() {
             let (x, z, y) = (i as u32 % 16, i as u32 / 16 % 16, i as u32 / 256);
             let bottom = ((cy + RADIUS) * 16) as u32;
