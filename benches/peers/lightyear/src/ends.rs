@@ -50,7 +50,7 @@ pub fn server(register: impl Fn(&mut App)) -> (App, Entity) {
     let now = Instant::now();
     app.insert_resource(Times { receive: [now; 2], send: [now; 2] });
     let note = |part: fn(&mut Times) -> &mut Instant| {
-        move |mut times: ResMut<Times>| *part(&mut times) = Instant::now()
+        move |mut times: ResMut<'_, Times>| *part(&mut times) = Instant::now()
     };
     // All of the schedules in which nothing else runs: reading in the first, sending in the second.
     app.add_systems(First, note(|times| &mut times.receive[0]));

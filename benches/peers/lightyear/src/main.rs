@@ -103,7 +103,7 @@ impl Peer for Lightyear {
         }
     }
 
-    fn held(&mut self, connection: usize) -> Vec<[f32; 3]> {
+    fn held(&mut self, _: &Ground, connection: usize) -> Vec<[f32; 3]> {
         place::held(self.clients[connection].app.world_mut())
     }
 }

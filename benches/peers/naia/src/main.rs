@@ -81,7 +81,7 @@ impl<K: Kind> Peer for Naia<K> {
         self.clients.iter_mut().for_each(Client::update);
     }
 
-    fn held(&mut self, connection: usize) -> Vec<[f32; 3]> {
+    fn held(&mut self, _: &World, connection: usize) -> Vec<[f32; 3]> {
         self.clients[connection].held()
     }
 }

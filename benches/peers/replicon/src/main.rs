@@ -144,7 +144,7 @@ impl Peer for Replicon {
         }
     }
 
-    fn held(&mut self, connection: usize) -> Vec<[f32; 3]> {
+    fn held(&mut self, _: &Ground, connection: usize) -> Vec<[f32; 3]> {
         place::held(self.clients[connection].as_mut().expect("it is in the sample").world_mut())
     }
 }

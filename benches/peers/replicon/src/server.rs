@@ -53,7 +53,7 @@ pub fn serve(app: &mut App) {
     let now = Instant::now();
     app.insert_resource(Times { receive: [now; 2], send: [now; 2] });
     let note = |part: fn(&mut Times) -> &mut Instant| {
-        move |mut times: ResMut<Times>| *part(&mut times) = Instant::now()
+        move |mut times: ResMut<'_, Times>| *part(&mut times) = Instant::now()
     };
     app.add_systems(
         PreUpdate,
@@ -69,8 +69,8 @@ pub fn serve(app: &mut App) {
             note(|times| &mut times.send[1]).after(ServerSystems::SendPackets),
         ),
     );
-    let bit = app.world_mut().resource_scope(|world, mut filters: Mut<FilterRegistry>| {
-        world.resource_scope(|world, mut registry: Mut<ReplicationRegistry>| {
+    let bit = app.world_mut().resource_scope(|world, mut filters: Mut<'_, FilterRegistry>| {
+        world.resource_scope(|world, mut registry: Mut<'_, ReplicationRegistry>| {
             filters.register_scope::<Entity>(world, &mut registry, ScopeLifetime::WhileVisible)
         })
     });

@@ -238,7 +238,7 @@ impl<K: Mover> world::Peer for RoomPeer<K> {
         acknowledge(&mut self.runtime, self.connections, self.now);
     }
 
-    fn held(&mut self, connection: usize) -> Vec<[f32; 3]> {
+    fn held(&mut self, _: &World, connection: usize) -> Vec<[f32; 3]> {
         let replica = self.replicas[connection].as_ref().expect("it is in the sample");
         replica.all::<K>().map(|(_, mover)| mover.state()).collect()
     }

@@ -114,8 +114,8 @@ impl Replica {
         }
     }
 
-    /// Where they are.
-    pub fn places(&self) -> impl Iterator<Item = DVec3> + '_ {
-        self.places.values().copied()
+    /// What is where, by the server's number.
+    pub fn places(&self) -> impl Iterator<Item = (i32, DVec3)> + '_ {
+        self.places.iter().map(|(id, place)| (*id, *place))
     }
 }

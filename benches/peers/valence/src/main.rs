@@ -7,8 +7,10 @@ mod scale;
 mod server;
 mod terrain;
 
+use std::collections::HashMap;
 use std::time::Instant;
 
+use valence::entity::EntityId;
 use valence::prelude::*;
 use world::{Options, Peer, Sent, Views, World as Ground, sample};
 
@@ -29,6 +31,10 @@ fn main() {
         |ground, _| Box::new(Valence::new(ground)),
     );
 }
+
+/// How far off a place may be, in blocks. Where an entity comes into view, valence tells of it at its former place,
+/// and of the step that it took; its tree may turn the two around, and then the step is lost until it comes anew.
+const SLACK: f64 = 2.0;
 
 struct Valence {
     app: App,
@@ -102,9 +108,21 @@ impl Peer for Valence {
         self.joined = true;
     }
 
-    fn held(&mut self, connection: usize) -> Vec<[f32; 3]> {
+    fn held(&mut self, ground: &Ground, connection: usize) -> Vec<[f32; 3]> {
+        let id = |entity: &Entity| self.app.world.get::<EntityId>(*entity).map(|id| id.get());
+        let numbers: HashMap<i32, u32> = self
+            .entities
+            .iter()
+            .enumerate()
+            .filter_map(|(i, entity)| Some((id(entity)?, i as u32)))
+            .collect();
         let replica = self.replicas[connection].as_ref().expect("it is in the sample");
-        replica.places().map(|place| self.scale.back(place)).collect()
+        let held = replica.places().map(|(id, place)| {
+            let should = numbers.get(&id).map(|entity| self.scale.place(ground, *entity));
+            let near = should.filter(|should| (*should - place).length() <= SLACK);
+            self.scale.back(near.unwrap_or(place))
+        });
+        held.collect()
     }
 
     fn sees(&self, ground: &Ground, connection: usize, entity: u32) -> bool {

@@ -1,7 +1,6 @@
 //! Places in blocks, and who sees whom.
 
 use valence::prelude::*;
-use valence::protocol::{BlockPos, ChunkPos};
 use world::{Sees, World as Ground};
 
 /// Moves are sent in parts of a block.
@@ -64,7 +63,7 @@ impl Scale {
 
     /// Whether a player is shown an entity. Nobody is shown himself.
     pub fn sees(&self, ground: &Ground, connection: usize, entity: u32) -> bool {
-        let chunk = |entity| ChunkPos::from(BlockPos::from_pos(self.place(ground, entity)));
+        let chunk = |entity| BlockPos::from_pos(self.place(ground, entity)).to_chunk_pos();
         let own = connection as u32;
         entity != own && ChunkView::new(chunk(own), self.distance).contains(chunk(entity))
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bevy_tasks::{ComputeTaskPool, TaskPoolBuilder};
 use valence::ServerSettings;
-use valence::client::ClientBundleArgs;
+use valence::client::{ClientBundle, ClientBundleArgs};
 use valence::entity::arrow::ArrowEntityBundle;
 use valence::keepalive::KeepaliveSettings;
 use valence::prelude::*;
@@ -44,7 +44,7 @@ pub fn app(threshold: Option<u32>) -> App {
     let now = Instant::now();
     app.insert_resource(Times { receive: [now; 2], send: [now; 2] });
     let note = |part: fn(&mut Times) -> &mut Instant| {
-        move |mut times: ResMut<Times>| *part(&mut times) = Instant::now()
+        move |mut times: ResMut<'_, Times>| *part(&mut times) = Instant::now()
     };
     app.add_systems(First, note(|times| &mut times.receive[0]));
     app.add_systems(StateTransition, note(|times| &mut times.receive[1]));

@@ -36,7 +36,7 @@ pub trait Peer {
     fn deliver(&mut self);
 
     /// What a client end of the sample holds: x, y and rotation of each entity.
-    fn held(&mut self, connection: usize) -> Vec<[f32; 3]>;
+    fn held(&mut self, world: &World, connection: usize) -> Vec<[f32; 3]>;
 
     /// Whether a connection must see an entity: a circle, for all that can have one.
     fn sees(&self, world: &World, connection: usize, entity: u32) -> bool {
@@ -183,7 +183,7 @@ fn wrong(world: &World, peer: &mut dyn Peer, sample: &[usize]) -> Option<String>
             all
         };
         let mut holds: Vec<[i32; 3]> = peer
-            .held(connection)
+            .held(world, connection)
             .into_iter()
             .map(|held| held.map(|v| (f64::from(v) * 100.0).round() as i32))
             .collect();
