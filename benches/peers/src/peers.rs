@@ -101,7 +101,7 @@ impl Peer {
             let spec = Spec::named(workload).ok_or("the script has only entities that move")?;
             let setting = if setting == Setting::Small { "small" } else { "plain" };
             command = Command::new("node");
-            command.arg("--expose-gc").arg(colyseus().join("peer.js"));
+            command.arg(colyseus().join("peer.js"));
             command.args([args.ticks.to_string(), args.warmup.to_string(), setting.to_owned()]);
             script = Some((spec, args.ticks + args.warmup));
         } else {

@@ -159,6 +159,8 @@ struct RoomPeer<K: Mover> {
     runtime: Runtime<Crowd<K>>,
     ids: Vec<Id<K>>,
     now: Duration,
+    // What putting the last acknowledgements into the room's inbox took.
+    receive: Duration,
     connections: usize,
     // One for each connection; those outside the sample only acknowledge.
     replicas: Vec<Option<Replica>>,
@@ -187,7 +189,8 @@ impl<K: Mover> RoomPeer<K> {
             replicas[connection] = Some(Replica::new(&Crowd::<K>::schema()));
         }
         let (inbox, bytes) = (Vec::new(), Vec::new());
-        RoomPeer { runtime, ids, now: Duration::ZERO, connections, replicas, inbox, bytes }
+        let (now, receive) = (Duration::ZERO, Duration::ZERO);
+        RoomPeer { runtime, ids, now, receive, connections, replicas, inbox, bytes }
     }
 }
 
@@ -220,7 +223,7 @@ impl<K: Mover> world::Peer for RoomPeer<K> {
         }
         let time = start.elapsed();
         while self.runtime.poll_log().is_some() {}
-        Sent { time, receive: None, bytes }
+        Sent { time, receive: Some(self.receive), bytes }
     }
 
     fn deliver(&mut self) {
@@ -235,7 +238,9 @@ impl<K: Mover> world::Peer for RoomPeer<K> {
                 replica.forget_report();
             }
         }
+        let start = Instant::now();
         acknowledge(&mut self.runtime, self.connections, self.now);
+        self.receive = start.elapsed();
     }
 
     fn held(&mut self, _: &World, connection: usize) -> Vec<[f32; 3]> {

@@ -3,6 +3,7 @@
 //! Its views are circles of chunks and not circles. The worlds are scaled so that as many entities are visible.
 
 mod client;
+mod palette;
 mod scale;
 mod server;
 mod terrain;
