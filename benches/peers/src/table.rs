@@ -4,9 +4,15 @@ use serde_json::Value;
 
 const NAMES: [&str; 7] = ["room", "replicon", "lightyear", "naia", "colyseus", "valence", "compress_each"];
 
-/// Tables in Markdown of lines of JSON: one for plain `f32`, one for the smallest settings.
+/// Tables in Markdown of lines of JSON: how many times `room`'s time and bytes each peer takes, then each workload.
 pub fn markdown(lines: &[Value]) -> String {
-    let mut text = String::new();
+    let mut text = String::from("Times `room`'s time a tick, plain `f32`:\n\n");
+    text += &summary(lines, |report| report["ratio"].as_f64(), 1);
+    text += "\nTimes `room`'s bytes, plain `f32`:\n\n";
+    text += &summary(lines, |report| report["bytes_ratio"].as_f64(), 2);
+    text += "\nTimes `room`'s bytes, each in its smallest setting at a precision of 0.01:\n\n";
+    text += &summary(lines, |report| report["small"]["bytes_ratio"].as_f64(), 2);
+    text += "\n";
     for line in lines {
         text += &format!(
             "### {}\n\n{}\n\n",
@@ -21,6 +27,20 @@ pub fn markdown(lines: &[Value]) -> String {
         for (name, why) in reasons.into_iter().flatten() {
             text += &format!("{name}: {}.\n\n", why.as_str().unwrap_or_default());
         }
+    }
+    text
+}
+
+/// One number of each peer on each workload.
+fn summary(lines: &[Value], number: impl Fn(&Value) -> Option<f64>, digits: usize) -> String {
+    let peers: [&str; 6] = std::array::from_fn(|i| NAMES[i + 1]);
+    let mut text = format!("| | {} |\n", peers.map(title).join(" | "));
+    text += &format!("|---|{}\n", "---:|".repeat(peers.len()));
+    for line in lines {
+        let cells =
+            peers.iter().map(|name| number(&line[*name]).map_or(String::new(), |v| grouped(v, digits)));
+        let cells: Vec<String> = cells.collect();
+        text += &format!("| {} | {} |\n", line["workload"].as_str().unwrap_or_default(), cells.join(" | "));
     }
     text
 }

@@ -93,7 +93,7 @@ impl Client {
         let mut app = app(ClientPlugins { tick_duration: TICK }, register);
         let addresses = (LocalAddr(address(number)), PeerAddr(address(u16::MAX - 10_000)));
         let world = app.world_mut();
-        let link = world.spawn((RawClient, Link::default(), addresses, ReplicationReceiver::default())).id();
+        let link = world.spawn((RawClient, Link::default(), addresses, ReplicationReceiver)).id();
         world.entity_mut(link).insert(Linked);
         world.flush();
         Client { app, link, inbox: Vec::new() }

@@ -37,7 +37,7 @@ pub fn app(threshold: Option<u32>) -> App {
     // The others have one thread too.
     ComputeTaskPool::init(|| TaskPoolBuilder::new().num_threads(1).build());
     let mut app = App::new();
-    let compression_threshold: CompressionThreshold = threshold.into();
+    let compression_threshold: CompressionThreshold = threshold;
     app.insert_resource(KeepaliveSettings { period: Duration::MAX })
         .insert_resource(ServerSettings { compression_threshold, ..Default::default() })
         .add_plugins(DefaultPlugins);

@@ -67,7 +67,7 @@ pub fn burst() {
     let sampled = sample(CONNECTIONS);
     for connection in &sampled {
         let mut decoder = PacketDecoder::new();
-        decoder.set_compression(Some(THRESHOLD).into());
+        decoder.set_compression(Some(THRESHOLD));
         decoder.queue_bytes(links[*connection].take());
         let mut held = 0;
         while let Some(frame) = decoder.try_next_packet().expect("the server's packets decode") {
