@@ -48,7 +48,7 @@ fn a_steady_tick_allocates_nothing() {
     let mut ack = Vec::new();
     // Cells of the grid come and go and take turns with each other's buffers: it takes a few rounds until all
     // of these have grown.
-    (0..10 * PERIOD).for_each(|_| {
+    (0..30 * PERIOD).for_each(|_| {
         turn(&mut room, &mut ack);
     });
     let (mut sent, mut allocated) = (0, Vec::new());

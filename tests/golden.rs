@@ -5,6 +5,8 @@
 mod chapter;
 #[path = "golden/game.rs"]
 mod game;
+#[path = "golden/retained.rs"]
+mod retained;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +16,7 @@ use room::prelude::*;
 use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Claim, Hello, Resume, Token};
 use room::wire::message::{Ack, Call, ClientMessage, Closing, Outcome, RoomMessage, Welcome};
-use room::wire::update::{Part, UpdateHead};
+use room::wire::update::{PERIODS, Part, UpdateHead};
 use room::wire::{PROTOCOL_VERSION, deflate, payload};
 use room_client::{Applied, Replica};
 
@@ -76,9 +78,9 @@ struct Session {
 }
 
 impl Session {
-    fn new(empty: bool, view_hash: bool) -> Session {
+    fn new(game: Golden, view_hash: bool) -> Session {
         let settings = Settings { view_hash, build: "1.1".into(), ..Settings::default() };
-        let runtime = Runtime::new(Golden { empty }, settings, [7; 32]).unwrap();
+        let runtime = Runtime::new(game, settings, [7; 32]).unwrap();
         let mut session = Session { runtime, now: Duration::ZERO };
         session.open(0, hello());
         session
@@ -122,7 +124,7 @@ fn units(room: &mut Room<Golden>) -> <Unit as Entity>::Writer<'_> {
 
 /// Every message of the chapter that a room sends, by its name.
 fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
-    let mut session = Session::new(false, false);
+    let mut session = Session::new(Golden::default(), false);
     let mut named = BTreeMap::new();
     let mut keep = |names: &[&'static str], sent: Vec<Vec<u8>>| {
         assert_eq!(names.len(), sent.len(), "{names:?}");
@@ -186,7 +188,7 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
     keep(&["welcome-resumed", "update-resumed"], sent);
     // It took the result, so what follows it comes again.
     assert_eq!(again, ["room-event", "room-ack"].map(|name| named[name].clone()));
-    let hashed = Session::new(true, true).play(|_| ()).pop().unwrap();
+    let hashed = Session::new(Golden { empty: true, ..Golden::default() }, true).play(|_| ()).pop().unwrap();
     named.insert("update-hashed", hashed);
     named
 }
@@ -239,12 +241,21 @@ fn made_of_values() -> BTreeMap<&'static str, Vec<u8>> {
         (name, out)
     }));
     named.extend(leaves_in_other_forms());
+    named.insert("update-periods", periods());
     named
 }
 
 /// A call that came too late.
 const REFUSED: RoomMessage<'_> =
     RoomMessage::Result { call: 3, tick: Tick(10), outcome: Outcome::Refused("late") };
+
+/// In place of `update-empty`, where points had rates.
+fn periods() -> Vec<u8> {
+    let head = Some(UpdateHead { tick: Tick(6), complete: Tick(5), hash: None });
+    let mut out = Vec::new();
+    Part { head, last: true, deflated: None, plain: &[PERIODS, 4, 12, 2, 0] }.encode(&mut out);
+    out
+}
 
 /// The content of `update-leaves` compressed, and in two parts.
 fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
@@ -273,6 +284,7 @@ fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
 fn the_library_writes_the_chapters_bytes() {
     let mut written = sent_by_a_room();
     written.append(&mut made_of_values());
+    written.append(&mut retained::sent_by_a_room());
     let vectors = chapter::vectors();
     let wrong: Vec<_> = written
         .iter()
@@ -321,7 +333,7 @@ fn a_rooms_messages_read_as_the_chapter_says() {
     let vectors = chapter::vectors();
     let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
     let welcome = Welcome {
-        protocol: 2,
+        protocol: 3,
         build: Some("1.1"),
         session: SessionId(1),
         epoch: 1,
@@ -334,6 +346,7 @@ fn a_rooms_messages_read_as_the_chapter_says() {
         send_every: 1,
         payload_max: 24_576,
         events_max: 4096,
+        retain: 0,
         resumed: false,
         received: 0,
         sent: 0,
@@ -427,6 +440,28 @@ fn leaves_read_the_same_in_every_form() {
     assert_eq!(replica.left::<Unit>().map(Id::get).collect::<Vec<_>>(), [UNIT]);
     let rest = read(&[&STORY[..], &["update-leaves", "update-empty"]].concat());
     assert_eq!((rest.tick(), rest.complete(), rest.len()), (Tick(6), Tick(6), 3));
+}
+
+#[test]
+fn periods_hold_until_an_entity_leaves_or_the_client_comes_back() {
+    let mut replica = read(&[&STORY[..], &["update-leaves", "update-periods"]].concat());
+    let periods = |replica: &Replica| [12, 14].map(|id| replica.period(EntityId::from_wire(id).unwrap()));
+    assert_eq!((replica.tick(), replica.complete(), periods(&replica)), (Tick(6), Tick(5), [4, 4]));
+    replica.claim();
+    replica.rebase();
+    assert_eq!(periods(&replica), [1, 1]);
+    let part = |plain| {
+        let mut out = Vec::new();
+        let head = Some(UpdateHead { tick: Tick(9), complete: Tick(9), hash: None });
+        Part { head, last: true, deflated: None, plain }.encode(&mut out);
+        out
+    };
+    for wrong in
+        [&[PERIODS, 4, 13, 0][..], &[PERIODS, 0, 12, 0], &[PERIODS, 0x81, 1, 12, 0], &[PERIODS, 4, 12]]
+    {
+        let mut replica = read(&[&STORY[..], &["update-leaves"]].concat());
+        assert!(replica.handle_part(&part(wrong)[1..]).is_err(), "{wrong:02x?}");
+    }
 }
 
 #[test]

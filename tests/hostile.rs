@@ -24,8 +24,8 @@ use room_client::replica::Replica;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-/// The updates of the book's wire chapter, behind their tags. Each of the first five leads on from the one before.
-const STORY: [&str; 9] = [
+/// Updates of the book's wire chapter. Each of the first five leads on from the one before.
+const STORY: [&str; 10] = [
     "update-enters",
     "update-whole",
     "update-differences",
@@ -35,11 +35,16 @@ const STORY: [&str; 9] = [
     "update-first-part",
     "update-last-part",
     "update-hashed",
+    "update-periods",
 ];
+
+/// Those of a room in which entities are retained, each led on to by the ones before.
+const RETAINED: [&str; 3] = ["update-near", "update-away", "update-returns"];
 
 /// Feeds a damaged part to a replica that holds what `before` says, and maybe another part behind it.
 fn feed(before: &[&[u8]], damaged: &[u8]) {
     let mut replica = Replica::new(&Golden::schema());
+    replica.retain(8);
     for part in before {
         replica.handle_part(part).expect("the chapter's updates apply");
     }
@@ -52,17 +57,30 @@ fn feed(before: &[&[u8]], damaged: &[u8]) {
     assert!(asked <= most, "{asked} bytes for {} and {declared} plain: {damaged:02x?}", damaged.len());
     // Whatever came of it, it can be read and emptied.
     let _ = (replica.hash(), replica.len(), replica.all::<game::Unit>().count());
+    // A refused update may stand in the middle of one.
+    let copies = replica.retained::<game::Unit>().count() + replica.retained::<game::Point>().count();
+    assert!(copies <= replica.retained_ids().count() + 1);
     replica.clear();
-    assert!(replica.is_empty());
+    assert!(replica.is_empty() && replica.retained_ids().count() == 0);
+    assert_eq!(replica.retained::<game::Point>().count(), 0);
+}
+
+/// How many updates stand before one: periods are of what the fifth leaves.
+fn before(i: usize) -> usize {
+    if STORY[i] == "update-periods" { 5 } else { i.min(4) }
 }
 
 #[test]
 fn damaged_updates_are_refused_or_read_and_cost_no_more_than_they_may() {
     let vectors = chapter::vectors();
-    let parts: Vec<&[u8]> = STORY.iter().map(|name| &vectors[name][1..]).collect();
-    for (i, part) in parts.iter().enumerate() {
+    let parts = |names: &[&'static str]| names.iter().map(|name| &vectors[name][1..]).collect::<Vec<&[u8]>>();
+    let (story, retained) = (parts(&STORY), parts(&RETAINED));
+    let led = |i: usize, part| (&story[..before(i)], part);
+    let mut all: Vec<(&[&[u8]], &[u8])> = story.iter().enumerate().map(|(i, part)| led(i, *part)).collect();
+    all.extend(retained.iter().enumerate().map(|(i, part)| (&retained[..i], *part)));
+    for (before, part) in &all {
         for end in 0..=part.len() {
-            feed(&parts[..i.min(4)], &part[..end]);
+            feed(before, &part[..end]);
         }
     }
     let seed = std::env::var("DECODE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
@@ -70,8 +88,8 @@ fn damaged_updates_are_refused_or_read_and_cost_no_more_than_they_may() {
     let mut rng = Rng(seed);
     let mut damaged = Vec::new();
     for _ in 0..100_000 {
-        let (i, other) = (rng.below(parts.len()), rng.below(parts.len()));
-        mutate(&mut rng, parts[i], parts[other], &mut damaged);
-        feed(&parts[..i.min(4)], &damaged);
+        let ((before, part), (_, other)) = (all[rng.below(all.len())], all[rng.below(all.len())]);
+        mutate(&mut rng, part, other, &mut damaged);
+        feed(before, &damaged);
     }
 }

@@ -10,6 +10,8 @@ mod link;
 
 #[path = "oracle/drive.rs"]
 mod drive;
+#[path = "oracle/fresh.rs"]
+mod fresh;
 #[path = "oracle/game.rs"]
 mod game;
 #[path = "oracle/interest.rs"]
@@ -18,6 +20,8 @@ mod interest;
 mod kinds;
 #[path = "oracle/model.rs"]
 mod model;
+#[path = "oracle/retained.rs"]
+mod retained;
 #[path = "oracle/script.rs"]
 mod script;
 

@@ -6,6 +6,10 @@ mod link;
 
 #[path = "rules/attacks.rs"]
 mod attacks;
+#[path = "rules/border.rs"]
+mod border;
+#[path = "rules/budget.rs"]
+mod budget;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/holds.rs"]
@@ -22,10 +26,14 @@ mod limit;
 mod once;
 #[path = "rules/pressure.rs"]
 mod pressure;
+#[path = "rules/rates.rs"]
+mod rates;
 #[path = "rules/report.rs"]
 mod report;
 #[path = "rules/resume.rs"]
 mod resume;
+#[path = "rules/retain.rs"]
+mod retain;
 #[path = "rules/sessions.rs"]
 mod sessions;
 #[path = "rules/slow.rs"]

@@ -56,8 +56,11 @@ const OUTSIDE: &[&str] = &[
     "eprintln",
 ];
 
+/// Where the core has its one lock, for what the threads that it is lent share.
+const SHARED: &str = "room/src/sync/workers.rs";
+
 /// Where hash maps are: each is only looked up in, or sorted before its order can be seen.
-const HASH_MAPS: &[&str] = &["client/src/replica.rs", "room/src/sync/keys.rs", "room/src/sync/world.rs"];
+const HASH_MAPS: &[&str] = &["client/src/replica.rs", "room/src/sync/cells.rs", "room/src/sync/world.rs"];
 
 fn fail_if_any(wrong: Vec<String>, rule: &str) {
     assert!(wrong.is_empty(), "{rule}:\n  {}", wrong.join("\n  "));
@@ -111,7 +114,8 @@ fn the_core_does_no_io_and_reads_no_clock() {
     };
     let mut wrong = Vec::new();
     for file in sources(&["room/src", "client/src"]).iter().filter(|file| !at_the_edge(&file.path)) {
-        for word in OUTSIDE.iter().filter(|word| file.has_word(word)) {
+        let shared = |word: &str| word == "Mutex" && file.path == SHARED;
+        for word in OUTSIDE.iter().filter(|word| file.has_word(word) && !shared(word)) {
             wrong.push(format!("{}: {word}", file.path));
         }
     }

@@ -72,8 +72,24 @@ pub struct Static {
 
 movers!(PlainMut of Plain, QuantizedMut of Quantized, StaticMut of Static);
 
+/// Half of the range: few cells to look at, and few of them cut by the circle.
+const CELL: f64 = 40.0;
+
+/// What narrows the crowd's views besides the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Nothing.
+    Grid,
+    /// A closure for each pair that always says yes.
+    Sees,
+    /// A limit that nothing passes, with a priority for each pair that is always the same.
+    Limit,
+    /// The same, with a limit of half of what is visible.
+    Half(usize),
+}
+
 /// The game of the crowd.
-pub struct CrowdGame<K>(Vec<Id<K>>);
+pub struct CrowdGame<K>(Vec<Id<K>>, Rule);
 
 impl<K: Mover> Game for CrowdGame<K> {
     type Event = ();
@@ -84,12 +100,17 @@ impl<K: Mover> Game for CrowdGame<K> {
     }
 
     fn interest(&self) -> Visibility<Self> {
-        grid::<Self>(32.0)
+        let grid = grid::<Self>(CELL)
             .dims(Xy)
             .kind(|mover: &K| mover.place())
             .around(|room, conn| Some(room.get(conn.scratch?)?.place()))
-            .range(80.0)
-            .into()
+            .range(80.0);
+        match self.1 {
+            Rule::Grid => grid.into(),
+            Rule::Sees => grid.sees(|_, _, _| true).into(),
+            Rule::Limit => grid.limit(16_000, |_, _, _| 0.0),
+            Rule::Half(most) => grid.limit(most, |_, _, entity| entity.id().get() as f64),
+        }
     }
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
@@ -112,9 +133,13 @@ pub struct Crowd<K: Mover> {
 
 impl<K: Mover> Crowd<K> {
     pub fn new(entities: usize, connections: usize, side: f64) -> Self {
+        Crowd::with(entities, connections, side, Rule::Grid)
+    }
+
+    pub fn with(entities: usize, connections: usize, side: f64, rule: Rule) -> Self {
         let settings = Settings { seats: connections, ..Settings::default() };
         let mut runtime =
-            Runtime::new(CrowdGame(Vec::new()), settings, [1; 32]).expect("the settings are in range");
+            Runtime::new(CrowdGame(Vec::new(), rule), settings, [1; 32]).expect("the settings are in range");
         let mut rng = Rng(1);
         let (game, room) = runtime.parts_mut();
         game.0 = (0..entities)
@@ -314,21 +339,26 @@ impl Terrain {
         let settings = Settings { seats: connections, update_cap: cap, window: cap, ..Settings::default() };
         let mut runtime =
             Runtime::new(Terrain { open: false }, settings, [1; 32]).expect("the settings are in range");
+        let chunks = Terrain::chunks();
+        for (at, blocks) in &chunks {
+            let chunk = Chunk { cx: at[0], cy: at[1], cz: at[2], blocks: Bytes::from(&blocks[..]) };
+            runtime.parts_mut().1.create(chunk).expect("an ID is free");
+        }
+        join_all(&mut runtime, connections);
+        (runtime, chunks.len())
+    }
+
+    /// The 125 chunks around the middle: where each is, and its blocks.
+    pub fn chunks() -> Vec<([i16; 3], Vec<u8>)> {
         let packed: &[u8] = include_bytes!("../../examples/voxel/terrain/chunks.bin.gz");
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).expect("the terrain is whole");
-        let mut chunks = 0;
-        for record in bytes.chunks_exact(12 + 4096) {
-            let [cx, cy, cz] =
-                [0, 4, 8].map(|i| i32::from_le_bytes(record[i..i + 4].try_into().expect("four")) as i16);
-            if cx.abs() <= 2 && cy.abs() <= 2 && cz.abs() <= 2 {
-                let chunk = Chunk { cx, cy, cz, blocks: Bytes::from(&record[12..]) };
-                runtime.parts_mut().1.create(chunk).expect("an ID is free");
-                chunks += 1;
-            }
-        }
-        join_all(&mut runtime, connections);
-        (runtime, chunks)
+        let place = |record: &[u8], at: usize| {
+            i32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes")) as i16
+        };
+        let chunks = bytes.chunks_exact(12 + 4096);
+        let chunks = chunks.map(|record| ([0, 4, 8].map(|at| place(record, at)), record[12..].to_vec()));
+        chunks.filter(|(at, _)| at.iter().all(|c| c.abs() <= 2)).collect()
     }
 
     /// From the next tick on everyone sees the chunks.

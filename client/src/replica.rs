@@ -7,6 +7,7 @@ use room::faults::{self, Fault};
 use room::limits;
 use room::schema::Role;
 use room::store::replica::{AnyTable, Table};
+use room::store::retained::Retained;
 use room::wire::deflate::Inflater;
 use room::wire::message;
 use room::wire::record::SentBytes;
@@ -58,8 +59,12 @@ pub struct Replica {
 struct Tables {
     by_wire_kind: Vec<Box<dyn AnyTable>>,
     kinds: HashMap<EntityId, u8, ahash::RandomState>,
+    // Of those that are not sent at every send.
+    periods: HashMap<EntityId, u32, ahash::RandomState>,
     private: Option<u8>,
     private_id: Option<EntityId>,
+    // The kinds of what left and is retained.
+    retained: Retained<u8>,
     // Entities that left in the update being applied.
     left: usize,
 }
@@ -75,8 +80,10 @@ impl Replica {
             tables: Tables {
                 by_wire_kind: made.collect(),
                 kinds: HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4)),
+                periods: HashMap::with_hasher(ahash::RandomState::with_seeds(1, 2, 3, 4)),
                 private: private.and_then(|entry| entry.wire_index),
                 private_id: None,
+                retained: Retained::new(0),
                 left: 0,
             },
             head: None,
@@ -138,6 +145,7 @@ impl Replica {
             update::read_blocks(&self.content[from..end], &mut self.tables)?;
             from = end;
         }
+        self.tables.forget_oldest();
         let changed = from > 0;
         self.content.clear();
         if head.hash.is_some_and(|hash| hash != self.hash()) {
@@ -157,17 +165,30 @@ impl Replica {
         ids.sort_unstable();
         for id in ids.split_off(message::claim_fits(ids.iter().copied())) {
             // It is held, so its kind is known.
-            let _ = self.tables.leave(id);
+            let _ = self.tables.gone(id);
         }
         let complete = if faults::is(Fault::ResumeSinceTick) { self.tick } else { self.complete };
         (complete, ids)
     }
 
     /// A room continues from the last [`claim`](Self::claim). The next update may be of any tick, for the room's
-    /// ticks may have started over; until it has come, the claim stays what it was.
+    /// ticks may have started over; until it has come, the claim stays what it was. Nothing is retained any more.
     pub fn rebase(&mut self) {
         self.discard_update();
+        self.tables.periods.clear();
+        self.tables.retain(self.retains());
         self.rebased = true;
+    }
+
+    /// The room lets it keep so many entities after they left, as its welcome says. Nothing is retained yet.
+    pub fn retain(&mut self, most: usize) {
+        self.tables.retain(most);
+    }
+
+    /// How many entities it keeps after they left, at the most.
+    #[must_use]
+    pub fn retains(&self) -> usize {
+        self.tables.retained.most()
     }
 
     /// How many parts of an update have come that are not all.
@@ -176,12 +197,14 @@ impl Replica {
         self.ends.len()
     }
 
-    /// Drops everything; what was here is reported as left.
+    /// Drops everything; what was here is reported as left. Nothing is retained any more.
     pub fn clear(&mut self) {
         for table in &mut self.tables.by_wire_kind {
             table.leave_all();
         }
         self.tables.kinds.clear();
+        self.tables.periods.clear();
+        self.tables.retain(self.retains());
         self.tables.private_id = None;
         self.rebased = false;
         self.discard_update();
@@ -256,6 +279,30 @@ impl Replica {
         self.table::<K>().into_iter().flat_map(Table::all).map(|(id, entity)| (Id::assume(id), entity))
     }
 
+    /// How many of the room's sends lie between two records of an entity: 1 unless it is far away and the room's
+    /// interest has rates by distance. What it shows may be as old as that.
+    #[must_use]
+    pub fn period(&self, id: impl Into<EntityId>) -> u32 {
+        self.tables.periods.get(&id.into()).copied().unwrap_or(1)
+    }
+
+    /// An entity that left and is retained, as it was then. It is no longer seen: what became of it, even that it
+    /// was deleted, is not known. If it enters again it is an entity like any other.
+    #[must_use]
+    pub fn get_retained<K: Visible>(&self, id: Id<K>) -> Option<&K> {
+        self.table::<K>()?.get_retained(id.entity())
+    }
+
+    /// Entities of a kind that left and are retained, in ID order; see [`get_retained`](Self::get_retained).
+    pub fn retained<K: Visible>(&self) -> impl DoubleEndedIterator<Item = (Id<K>, &K)> + '_ {
+        self.table::<K>().into_iter().flat_map(Table::retained).map(|(id, entity)| (Id::assume(id), entity))
+    }
+
+    /// The IDs of all that is retained, in the order of leaving, which is the order in which they are forgotten.
+    pub fn retained_ids(&self) -> impl Iterator<Item = EntityId> + '_ {
+        self.tables.retained.iter().map(|(id, _)| id)
+    }
+
     /// The room's state, once it has come.
     #[must_use]
     pub fn state<K: Visible>(&self) -> Option<&K> {
@@ -289,21 +336,32 @@ impl Tables {
     fn table(&mut self, kind: u8) -> Result<&mut Box<dyn AnyTable>, DecodeError> {
         self.by_wire_kind.get_mut(kind as usize).ok_or(DecodeError::Unknown)
     }
-}
 
-impl Blocks for Tables {
-    fn leave(&mut self, id: EntityId) -> Result<(), DecodeError> {
+    /// Begins anew with nothing retained.
+    fn retain(&mut self, most: usize) {
+        self.retained = Retained::new(most);
+        self.by_wire_kind.iter_mut().for_each(|table| table.forget_retained());
+    }
+
+    /// Forgets what is past the number that is retained.
+    fn forget_oldest(&mut self) {
+        let Tables { retained, by_wire_kind, .. } = self;
+        retained.settle(|id, kind| by_wire_kind[kind as usize].forget(id));
+    }
+
+    /// Takes the ID of one that leaves out; returns its kind.
+    fn remove(&mut self, id: EntityId) -> Result<u8, DecodeError> {
         let kind = self.kinds.remove(&id).ok_or(DecodeError::Unknown)?;
-        self.table(kind)?.leave(id);
+        self.periods.remove(&id);
         self.left += 1;
         if self.private_id == Some(id) {
             self.private_id = None;
         }
-        Ok(())
+        Ok(kind)
     }
 
-    fn enter(&mut self, kind: u8, id: EntityId, r: &mut Reader<'_>) -> Result<(), DecodeError> {
-        self.table(kind)?.enter(id, r)?;
+    /// Adds the ID of one that entered.
+    fn insert(&mut self, kind: u8, id: EntityId) -> Result<(), DecodeError> {
         if self.kinds.insert(id, kind).is_some() {
             return Err(DecodeError::Unknown);
         }
@@ -311,6 +369,59 @@ impl Blocks for Tables {
             self.private_id = Some(id);
         }
         Ok(())
+    }
+}
+
+impl Blocks for Tables {
+    fn leave(&mut self, id: EntityId) -> Result<(), DecodeError> {
+        if self.retained.most() == 0 {
+            return self.gone(id);
+        }
+        let kind = self.remove(id)?;
+        self.table(kind)?.retain(id);
+        self.retained.push(id, kind);
+        Ok(())
+    }
+
+    fn gone(&mut self, id: EntityId) -> Result<(), DecodeError> {
+        let kind = self.remove(id)?;
+        self.table(kind)?.leave(id);
+        Ok(())
+    }
+
+    fn period(&mut self, id: EntityId, sends: u32) -> Result<(), DecodeError> {
+        if !self.kinds.contains_key(&id) {
+            return Err(DecodeError::Unknown);
+        }
+        if sends == 1 {
+            self.periods.remove(&id);
+        } else {
+            self.periods.insert(id, sends);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, kind: u8, id: EntityId, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        self.table(kind)?.enter(id, r)?;
+        if let Some(before) = self.retained.take(id) {
+            // Another under its ID, or as good as another.
+            self.table(before)?.forget(id);
+        }
+        self.insert(kind, id)
+    }
+
+    fn enter_again(
+        &mut self,
+        kind: u8,
+        id: EntityId,
+        mask: FieldMask,
+        r: &mut Reader<'_>,
+    ) -> Result<(), DecodeError> {
+        if self.retained.take(id) != Some(kind) {
+            return Err(DecodeError::Unknown);
+        }
+        self.table(kind)?.enter_again(id, mask, r)?;
+        self.insert(kind, id)
     }
 
     fn fields(&self, kind: u8) -> Result<usize, DecodeError> {

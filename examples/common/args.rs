@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// A flag that an example knows.
+#[derive(Clone, Copy)]
 pub struct Flag {
     /// Its name without the dashes.
     pub name: &'static str,

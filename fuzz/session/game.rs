@@ -83,6 +83,8 @@ pub(crate) enum Eyes {
 /// What the interests are made with.
 pub(crate) const RANGE: f64 = 10.0;
 pub(crate) const RELEASE: f64 = 20.0;
+/// What clients keep of what left, where anything is kept.
+pub(crate) const RETAIN: usize = 3;
 pub(crate) const FEW: usize = 6;
 
 #[derive(Debug, Default)]
@@ -178,11 +180,11 @@ impl Game for Arena {
     fn interest(&self) -> Visibility<Self> {
         match self.eyes {
             Eyes::Everything => Visibility::everything(),
-            Eyes::Near => near().into(),
+            Eyes::Near => near().retain(RETAIN),
             Eyes::Few => {
                 let strength =
                     |entity: EntityRef<'_>| entity.get::<Unit>().map_or(-1.0, |unit| unit.hp.into());
-                Visibility::everything().limit(FEW, move |_, _, entity| strength(entity))
+                Visibility::everything().limit(FEW, move |_, _, entity| strength(entity)).retain(RETAIN)
             }
             Eyes::Words => combine((near(), custom(ByWord))),
         }

@@ -247,6 +247,7 @@ impl Honest {
             self.start_over();
             self.received = welcome.sent;
         }
+        self.replica.retain(welcome.retain as usize);
         self.at = welcome.sent;
         self.wired = welcome.received;
         self.number = self.number.max(welcome.received);

@@ -111,6 +111,7 @@ impl Play<'_> {
         same!(Unit);
         same!(Chest);
         same!(Spark);
+        assert!(room.retained(conn).eq(replica.retained_ids()), "both ends retain the same");
         assert_eq!(replica.state::<Board>(), Some(room.state::<Board>()));
         assert_eq!(replica.private::<Hand>(), room.private::<Hand>(seat.player));
         assert_eq!(replica.all::<Hand>().count(), 1, "nobody else's");

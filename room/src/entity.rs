@@ -192,7 +192,25 @@ impl FieldMask {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
+        self.0[0] | self.0[1] | self.0[2] | self.0[3] == 0
+    }
+
+    /// Whether both are the same, of a kind with `fields` fields.
+    #[inline]
+    pub(crate) fn is(&self, other: &FieldMask, fields: usize) -> bool {
+        self.0[0] == other.0[0] && (fields <= 64 || self.0 == other.0)
+    }
+
+    /// Calls `f` with the indices in order, of a kind with `fields` fields.
+    #[inline]
+    pub(crate) fn each(&self, fields: usize, mut f: impl FnMut(usize)) {
+        for word in 0..fields.div_ceil(64) {
+            let mut rest = self.0[word];
+            while rest != 0 {
+                f(word * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// How many fields are in it.

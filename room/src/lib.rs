@@ -25,6 +25,7 @@ pub use field::{Bytes, FieldEnum, Json};
 pub use room_derive::{Entity, FieldEnum};
 
 pub use schema::{Schema, SchemaError};
+pub use sync::budget::longest_wait;
 pub use tick::Tick;
 
 /// What a game's files start with: `use room::prelude::*;`.

@@ -40,6 +40,12 @@ pub const WINDOW_LEAST: usize = PART;
 pub const FELL_BEHIND_SECONDS: u64 = 60;
 /// Records at least this long are compressed apart, once a version, and shared by all who see them.
 pub const PIECE: usize = 512;
+/// The level at which they are compressed (*setting*). On voxel terrain it takes 153 us for 4 KiB and makes it 23.4 times
+/// smaller.
+pub const PIECE_LEVEL: u32 = 9;
+/// The highest level at a send, where somebody waits: 33 us and 21.8 times. What is made so is made better in the time
+/// until the next tick.
+pub const PIECE_LEVEL_IN_HASTE: u32 = 5;
 /// A part with fewer compressible bytes than this is sent plain.
 pub const COMPRESS_FROM: usize = KIB;
 /// The most bytes of compressed pieces a room keeps.
@@ -198,12 +204,21 @@ pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.
 pub const LEAVE_SECONDS: u64 = 1;
 
+/// The most threads on which the rooms of a server lay out updates.
+pub const THREADS: usize = 64;
+
 /// Keys that one connection subscribes to.
 pub const SUBSCRIPTIONS: usize = 4096;
 /// Entities that one connection sees.
 pub const VIEW: usize = 16_384;
+/// Entities that an interest lets each client keep after they left its view (*setting*).
+pub const RETAIN: usize = 65_536;
 /// Keys of one entity.
 pub const ENTITY_KEYS: usize = 64;
+/// Distances for which a grid says how often it sends.
+pub const BANDS: usize = 8;
+/// The most sends between two records of an entity.
+pub const PERIOD: u32 = 128;
 
 /// The lowest entity ID of a game; 1 is the room's state.
 pub const ID_LEAST: u64 = 2;

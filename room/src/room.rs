@@ -8,6 +8,7 @@ pub mod log;
 mod outgoing;
 pub mod runtime;
 mod sessions;
+mod views;
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,6 @@ pub use outgoing::SendError;
 use crate::entity::{Entity, EntityId, Id, PlayerId, SessionId, Visible};
 use crate::schema::Role;
 use crate::sync::Views;
-use crate::sync::explain::Explanation;
 use crate::sync::update::Stats;
 pub use crate::sync::world::CreateError;
 use crate::sync::world::World;
@@ -453,30 +453,6 @@ impl<G: Game> Room<G> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.views.as_ref().map(|views| *views.stats()).unwrap_or_default()
-    }
-
-    /// Why a connection sees an entity or does not, as of the last send: keys in common, the part that shows it,
-    /// the distance, the rank, what is held back. `game` is the room's game: `self` in a hook. `None` where there
-    /// is no such connection or entity.
-    #[must_use]
-    pub fn explain(&self, game: &G, conn: ConnectionId, id: impl Into<EntityId>) -> Option<Explanation> {
-        let slot = self.world.slot(id.into())?;
-        let lens = lens::RoomLens::new(game, self);
-        self.views.as_ref()?.explain(*self.by_id.get(&conn)?, slot, &self.world, &lens)
-    }
-
-    /// Whether a connection was sent an entity and holds it.
-    #[must_use]
-    pub fn was_sent(&self, conn: ConnectionId, id: impl Into<EntityId>) -> bool {
-        let viewer = self.by_id.get(&conn).and_then(|viewer| self.views.as_ref()?.viewer(*viewer));
-        viewer.zip(self.world.slot(id.into())).is_some_and(|(viewer, slot)| viewer.knows(slot))
-    }
-
-    /// Whether every update that is due was sent to a connection and acknowledged, nothing held back.
-    #[must_use]
-    pub fn is_drained(&self, conn: ConnectionId) -> bool {
-        let viewer = self.by_id.get(&conn).and_then(|viewer| self.views.as_ref()?.viewer(*viewer));
-        viewer.is_some_and(|viewer| viewer.is_drained())
     }
 
     pub(crate) fn world(&self) -> &World {

@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod records;
 pub mod replica;
+pub mod retained;
 pub mod slots;
 
 use std::any::Any;
@@ -12,7 +13,7 @@ use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
 use crate::field::write::{self, Admit, Clamped, RowState, Write, WriteError};
 use crate::limits;
 use crate::tick::Tick;
-use crate::wire::record::{self, Sealed, SentBytes, StoredRecord};
+use crate::wire::record::{self, SentBytes, StoredRecord};
 use records::Records;
 use slots::Slots;
 
@@ -101,6 +102,8 @@ pub trait AnyStore: Any + Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// How many entities.
     fn count(&self) -> usize;
+    /// Whether something was written since the last seal.
+    fn has_writes(&self) -> bool;
     /// Removes a row by moving the last one into it; returns the slot of the one that moved.
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32>;
     /// Appends the default of a state or private kind; returns its row.
@@ -140,6 +143,9 @@ impl<K: Entity> AnyStore for Store<K> {
     fn count(&self) -> usize {
         self.slots.len()
     }
+    fn has_writes(&self) -> bool {
+        !self.dirty.is_empty()
+    }
 
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32> {
         let row = row as usize;
@@ -177,26 +183,27 @@ impl<K: Entity> AnyStore for Store<K> {
             // A slot is used again only after a seal, so a live one is still the entity that was written.
             let Some(info) = slots.live(slot) else { continue };
             let row = info.row as usize;
-            let mask = std::mem::take(&mut self.states[row].pending);
+            let state = &mut self.states[row];
             let (value, track) = (&mut self.values[row], &mut self.tracks[row]);
             // The second set of fields that differences need would not fit a part beside the largest entities.
-            let tight = self.states[row].size + Self::CHANGE_HEAD > limits::PART;
-            let changed = match kind {
+            let tight = state.size + Self::CHANGE_HEAD > limits::PART;
+            let stamps = &mut self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
+            let stamp = |field: usize| stamps[field] = tick;
+            match kind {
                 Some((sent, kind)) if info.created < tick => {
-                    records.push(slot, info.id, kind, Self::FIELDS, |out| {
-                        if !tight {
-                            return (sent.seal)(value, track, mask, tick, out);
+                    let changed = records.push(slot, info.id, kind, Self::FIELDS, |out, sealed| {
+                        if tight {
+                            sealed.changed = record::seal_unsent(value, track, state.pending, tick);
+                            (sent.since)(value, track, sealed.changed, Tick(tick.0 - 1), out);
+                        } else {
+                            (sent.seal)(value, track, &state.pending, tick, out, sealed);
                         }
-                        let changed = record::seal_unsent(value, track, mask, tick);
-                        (sent.since)(value, track, changed, Tick(tick.0 - 1), out);
-                        Sealed { changed, differences: FieldMask::NONE }
-                    })
+                    });
+                    changed.each(Self::FIELDS, stamp);
                 }
-                _ => record::seal_unsent(value, track, mask, tick),
-            };
-            for field in changed.iter() {
-                self.changed[row * Self::FIELDS + field] = tick;
+                _ => record::seal_unsent(value, track, state.pending, tick).each(Self::FIELDS, stamp),
             }
+            state.pending = FieldMask::NONE;
         }
         self.dirty = dirty;
     }

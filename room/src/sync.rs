@@ -1,34 +1,43 @@
 //! The sync core: what changed, who sees it, and each connection's update. No I/O, no clock.
 //!
-//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`] and
-//! [`interest`] say who may see what; [`viewer`] is one connection's view, cut by [`limit`]; [`update`] lays its
-//! messages out, with shared [`pieces`].
+//! Read in this order: [`world`] holds the entities; a seal turns what changed into records; [`keys`], [`cells`] and
+//! [`interest`] say who may see what; [`viewer`] is one connection's view, of [`seen`] cells or of slots, cut by
+//! [`limit`]; [`update`] lays its messages out, with shared [`pieces`]. [`workers`] may share the connections out.
 
+pub mod budget;
+pub mod cells;
 pub mod explain;
 mod fit;
+mod grid;
 pub mod interest;
 pub mod keys;
 pub mod limit;
 pub mod pieces;
+pub mod rates;
+pub mod seen;
 pub mod update;
 pub mod viewer;
 pub mod window;
+pub mod workers;
 pub mod world;
 
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
-use crate::store::bits::SlotSet;
+use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
+use crate::store::retained::Retained;
 use crate::tick::Tick;
-use crate::wire::deflate::Compressor;
 use crate::wire::message::{Ack, Claim};
-use interest::{Lens, Part, Shape, SubscribeScratch};
-use keys::{Key, Keys};
+use interest::{Lens, Part, RekeyScratch, Shape, SubscribeScratch};
+use keys::Key;
 use limit::Limit;
-use pieces::Pieces;
-use update::{Outbox, Press, Stats};
+use pieces::{Maker, Pieces};
+use rates::Rates;
+use seen::Looked;
+use update::{Letter, Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
 use window::Window;
+use workers::{Serial, Shared, Workers};
 use world::World;
 
 /// Settings of the sync core.
@@ -40,10 +49,14 @@ pub struct SyncSettings {
     pub window: usize,
     /// Ticks a second.
     pub tick_rate: u32,
+    /// Sends every so many ticks.
+    pub send_every: u32,
     /// The DEFLATE level of shared pieces, 1 to 9.
     pub piece_level: u32,
     /// Whether updates carry a hash of the view.
     pub view_hash: bool,
+    /// How many entities each client keeps after they left its view.
+    pub retain: usize,
 }
 
 impl Default for SyncSettings {
@@ -52,10 +65,20 @@ impl Default for SyncSettings {
             update_cap: limits::UPDATE,
             window: limits::WINDOW,
             tick_rate: limits::TICK_RATE,
-            piece_level: 6,
+            send_every: 1,
+            piece_level: limits::PIECE_LEVEL,
             view_hash: false,
+            retain: 0,
         }
     }
+}
+
+/// What one thread works with.
+struct Bench {
+    scratch: Scratch,
+    maker: Maker,
+    out: Outbox,
+    stats: Stats,
 }
 
 /// The views of all connections of a room.
@@ -64,14 +87,25 @@ pub struct Views {
     /// The library's own part first: the room's state for all, private state for its player.
     parts: Vec<Part>,
     limit: Limit,
-    viewers: Vec<Option<Viewer>>,
+    rates: Rates,
+    /// The bytes of a send, where there is a budget.
+    share: Option<usize>,
+    viewers: Vec<Option<Box<Viewer>>>,
+    /// All viewers, neighbors beside each other, so that what they look at is in the caches.
+    order: Vec<(u64, u32)>,
+    /// Those that have something to do in a seal.
+    line: Vec<(u32, Box<Viewer>)>,
     records: Records,
     pieces: Pieces,
-    compressor: Compressor,
-    scratch: Scratch,
+    benches: Vec<Bench>,
+    workers: Box<dyn Workers>,
+    rekeying: RekeyScratch,
+    asked: Vec<u32>,
     subscribing: SubscribeScratch,
-    keys: Keys,
-    out: Outbox,
+    /// Viewers to whom the touched keys of a part need not be told.
+    told: Vec<bool>,
+    /// Entities with several keys, and how many there are.
+    several: (Bits, usize),
     stats: Stats,
     last: Tick,
 }
@@ -83,21 +117,61 @@ impl Views {
         let own = Part::new(Shape::Keys, false);
         let parts =
             std::iter::once(own).chain(parts.into_iter().map(|(shape, narrows)| Part::new(shape, narrows)));
-        Views {
+        let mut views = Views {
             settings,
             parts: parts.collect(),
             limit,
+            rates: Rates::default(),
+            share: None,
             viewers: Vec::new(),
+            order: Vec::new(),
+            line: Vec::new(),
             records: Records::default(),
             pieces: Pieces::default(),
-            compressor: Compressor::new(),
-            scratch: Scratch::default(),
+            benches: Vec::new(),
+            workers: Box::new(Serial),
+            rekeying: RekeyScratch::default(),
+            asked: Vec::new(),
             subscribing: SubscribeScratch::default(),
-            keys: Keys::default(),
-            out: Outbox::default(),
+            told: Vec::new(),
+            several: (Bits::default(), 0),
             stats: Stats::default(),
             last: Tick::ZERO,
+        };
+        views.set_workers(Box::new(Serial));
+        views
+    }
+
+    /// Lets these threads share out the connections. What is sent is the same for any number of them.
+    pub fn set_workers(&mut self, workers: Box<dyn Workers>) {
+        let jobs = workers.jobs().max(1);
+        let level = self.settings.piece_level;
+        self.benches.resize_with(jobs, || Bench {
+            scratch: Scratch::default(),
+            maker: Maker::new(level),
+            out: Outbox::default(),
+            stats: Stats::default(),
+        });
+        self.workers = workers;
+    }
+
+    /// Gives each part its rates: distances, rising, and how many sends lie between two records within them.
+    #[must_use]
+    pub fn with_rates(mut self, parts: &[Vec<(f64, u32)>]) -> Views {
+        let (rates, bands) = Rates::new(parts, self.settings.send_every);
+        self.rates = rates;
+        for (part, bands) in self.parts.iter_mut().skip(1).zip(bands) {
+            part.bands = bands;
         }
+        self
+    }
+
+    /// Gives each connection so many bytes a second.
+    #[must_use]
+    pub fn with_budget(mut self, bytes_per_second: Option<usize>) -> Views {
+        let SyncSettings { send_every, tick_rate, .. } = self.settings;
+        self.share = bytes_per_second.map(|bytes| budget::share(bytes, send_every, tick_rate));
+        self
     }
 
     /// Adds a connection's view; its number is free again once it is removed. `claim` is what a returning client
@@ -119,31 +193,39 @@ impl Views {
             None => Viewer::new(player, parts),
         };
         viewer.window = Window::with_pace(pace);
+        viewer.retained = Retained::new(self.settings.retain);
         let index = self.viewers.iter().position(Option::is_none).unwrap_or(self.viewers.len());
         if index == self.viewers.len() {
             self.viewers.push(None);
         }
-        let table = &mut self.parts[0].table;
-        let mut own = [table.intern(&Key::EVERYWHERE), table.intern(&Key::from(player))];
-        own.sort_unstable();
-        table.subscribe(index as u32, &mut viewer.parts[0].keys, &own);
-        self.viewers[index] = Some(viewer);
+        let own = &mut self.parts[0];
+        let keys = [own.table.intern(&Key::EVERYWHERE), own.table.intern(&Key::from(player))];
+        own.give(index as u32, &mut viewer.parts[0], &keys, &mut self.subscribing);
+        self.viewers[index] = Some(Box::new(viewer));
+        self.order.push((0, index as u32));
         index as u32
     }
 
     /// Removes a connection's view; returns the bytes that its link carried in a second, where that is known.
     pub fn remove(&mut self, viewer: u32, now: Tick) -> Option<usize> {
-        let mut gone = self.viewers[viewer as usize].take()?;
-        for (part, view) in self.parts.iter_mut().zip(&mut gone.parts) {
+        let gone = self.viewers[viewer as usize].take()?;
+        for (part, view) in self.parts.iter_mut().zip(&gone.parts) {
             part.unsubscribe(viewer, view);
         }
+        self.order.retain(|(_, index)| *index != viewer);
         gone.window.pace(now, self.settings.tick_rate)
     }
 
     /// A connection's view.
     #[must_use]
     pub fn viewer(&self, viewer: u32) -> Option<&Viewer> {
-        self.viewers.get(viewer as usize)?.as_ref()
+        self.viewers.get(viewer as usize)?.as_deref()
+    }
+
+    /// Whether a connection was sent the entity of a slot.
+    #[must_use]
+    pub fn knows(&self, viewer: u32, slot: u32) -> bool {
+        self.viewer(viewer).is_some_and(|viewer| viewer.knows(slot, &self.parts))
     }
 
     /// A client says what it has of what it was sent. Returns whether that is more than it had.
@@ -169,82 +251,184 @@ impl Views {
     /// First half of a seal: encodes what changed.
     pub fn encode(&mut self, tick: Tick, world: &mut World) {
         world.seal(tick, &mut self.records);
+        if !self.rates.is_empty() {
+            self.rates.seal(tick, world, &mut self.records);
+        }
         self.stats.encoded = self.records.encoded;
     }
 
     /// Second half of a seal: asks the interest and lays out every connection's update. The messages are in
-    /// [`outbox`](Self::outbox) until the next seal.
+    /// [`messages`](Self::messages) until the next seal.
     pub fn update(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
-        self.out.bytes.clear();
-        self.out.messages.clear();
-        self.rekey(tick, world, lens);
+        self.rekey(world, lens);
         self.subscribe(lens);
-        self.mark(tick);
-        let always =
-            self.parts.iter().any(|p| p.narrows) || (self.limit.most.is_some() && !self.limit.on_change);
-        let Views {
-            settings, parts, limit, viewers, records, pieces, compressor, scratch, out, stats, ..
-        } = self;
+        self.mark();
+        self.assemble(tick, world, lens);
+        let Views { benches, pieces, stats, .. } = self;
+        for bench in benches.iter_mut() {
+            let Looked { cells, distances } = bench.scratch.take_looked();
+            stats.add(Stats { cells, distances, ..std::mem::take(&mut bench.stats) });
+        }
+        pieces.settle(benches.iter_mut().map(|bench| &mut bench.maker));
+        self.last = tick;
+    }
+
+    /// Whether views can be compared cell by cell in this seal.
+    fn is_by_cells(&self) -> bool {
+        let plain = |part: &Part| !part.narrows && !part.remembers();
+        let sent_whole = self.rates.is_empty() && self.share.is_none();
+        let whole = self.limit.most.is_none() && self.settings.retain == 0 && sent_whole;
+        self.several.1 == 0 && whole && self.parts.iter().all(plain)
+    }
+
+    /// Lays out every connection's update, a run of connections to each bench.
+    fn assemble(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
+        let by_cells = self.is_by_cells();
+        let Views { settings, parts, limit, rates, share, viewers, records, .. } = self;
+        let Views { pieces, benches, workers, last, order, line, .. } = self;
         let sealed = Sealed {
             tick,
-            last: self.last,
+            last: *last,
             changed: records.changed(),
             parts,
             limit: *limit,
             lens,
             cap: settings.update_cap,
             window: settings.window,
+            asks: parts.iter().any(|p| p.narrows) || (limit.most.is_some() && !limit.on_change),
             hash: settings.view_hash,
+            send: tick.0 / u64::from(settings.send_every.max(1)),
+            rates,
+            share: *share,
+            by_cells,
         };
-        let level = settings.piece_level;
-        let mut press = Press { world, records, pieces, compressor, level, out, stats };
-        for (index, viewer) in viewers.iter_mut().enumerate() {
-            if let Some(viewer) = viewer {
-                viewer.look |= always || (viewer.stale && limit.most.is_some());
-                viewer.update(index as u32, &sealed, scratch, &mut press);
-            }
+        for (near, index) in order.iter_mut() {
+            let Some(viewer) = &mut viewers[*index as usize] else { continue };
+            *near = viewer.neighborhood().unwrap_or(*near);
+            viewer.look |= viewer.stale && limit.most.is_some();
         }
-        self.last = tick;
+        // From seal to seal little changes in it.
+        order.sort();
+        let busy = |index: u32, viewers: &mut [Option<Box<Viewer>>]| {
+            let viewer = viewers[index as usize].take_if(|viewer| sealed.asks || !viewer.is_idle(by_cells));
+            viewer.map(|viewer| (index, viewer))
+        };
+        line.extend(order.iter().filter_map(|(_, index)| busy(*index, viewers)));
+        let share = line.len().div_ceil(benches.len()).max(1);
+        let work = |share: &mut [(u32, Box<Viewer>)], bench: &mut Bench| {
+            let Bench { scratch, maker, out, stats } = bench;
+            let mut press = Press { world, records, pieces, maker, out, stats };
+            for (index, viewer) in share {
+                viewer.update(*index, &sealed, scratch, &mut press);
+            }
+        };
+        for bench in benches.iter_mut() {
+            bench.out.clear();
+        }
+        if let [bench] = &mut benches[..] {
+            work(line, bench);
+        } else {
+            let jobs: Vec<_> =
+                line.chunks_mut(share).zip(benches).map(|job| Shared::new(Some(job))).collect();
+            workers.run(jobs.len(), &|job| {
+                let job = jobs[job].with(Option::take);
+                job.into_iter().for_each(|(share, bench)| work(share, bench));
+            });
+        }
+        for (index, viewer) in line.drain(..) {
+            viewers[index as usize] = Some(viewer);
+        }
     }
 
-    /// The messages of the last seal.
+    /// Whether an entity was compressed in haste that can be compressed better.
     #[must_use]
-    pub fn outbox(&self) -> &Outbox {
-        &self.out
+    pub fn is_hasty(&self) -> bool {
+        self.pieces.is_hasty()
+    }
+
+    /// Compresses one entity better that was compressed in haste.
+    pub fn improve(&mut self, world: &World) {
+        self.pieces.improve(world, &mut self.benches[0].maker);
+    }
+
+    /// The messages of the last seal, a connection's in their order: each with its viewer and where its bytes are.
+    pub fn messages(&self) -> impl Iterator<Item = (u32, Letter)> + '_ {
+        let benches = self.benches.iter().zip(0..);
+        benches.flat_map(|(bench, number)| {
+            let messages = bench.out.messages.iter();
+            messages.map(move |(viewer, range)| (*viewer, Letter { bench: number, range: range.clone() }))
+        })
+    }
+
+    /// The bytes of a message of the last seal.
+    #[must_use]
+    pub fn letter(&self, letter: Letter) -> &[u8] {
+        &self.benches[letter.bench as usize].out.bytes[letter.range]
     }
 
     /// Asks the keys of what was created, changed or named, and takes those of what was deleted.
-    fn rekey(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
+    fn rekey(&mut self, world: &World, lens: &dyn Lens) {
+        self.pieces.grow(world.slot_count());
+        self.several.0.grow(world.slot_count());
         for part in &mut self.parts {
-            part.table.grow(world.slot_count());
+            part.table.begin(world.slot_count());
         }
         for slot in world.dead() {
             self.pieces.forget(*slot);
             for part in &mut self.parts {
-                part.table.remove(*slot, tick);
+                part.table.remove(*slot);
             }
         }
-        for slot in self.records.slots() {
-            self.pieces.forget(*slot);
-        }
+        self.records.slots().iter().for_each(|slot| self.pieces.forget(*slot));
         for slot in world.born().iter().filter(|slot| world.is_live(**slot)) {
-            self.place_own(*slot, tick, world);
+            self.place_own(*slot, world);
         }
-        let asked = self.records.slots().iter().chain(world.born()).chain(world.to_rekey());
-        for slot in asked.filter(|slot| shown_by_interest(world, **slot)) {
-            for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
-                part.rekey(index, *slot, lens, &mut self.keys, tick);
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
+        for slot in self.records.slots() {
+            if is_own(world, *slot) {
+                self.parts[0].mark(*slot, &self.records);
+            } else {
+                asked.push(*slot);
+            }
+        }
+        let others = world.born().iter().chain(world.to_rekey());
+        asked.extend(others.filter(|slot| shown_by_interest(world, **slot)));
+        for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
+            part.rekey(index, &asked, &self.records, lens, &mut self.rekeying);
+        }
+        self.count_several(world.dead());
+        self.count_several(&asked);
+        self.asked = asked;
+        for part in &mut self.parts {
+            part.table.lay(&self.records);
+        }
+    }
+
+    /// Takes note of which of some slots have several keys.
+    fn count_several(&mut self, slots: &[u32]) {
+        // One grid gives one key.
+        if let [_, Part { shape: Shape::Grid { .. }, .. }] = &self.parts[..] {
+            return;
+        }
+        let (several, count) = &mut self.several;
+        for slot in slots {
+            let keys: usize = self.parts.iter().map(|part| part.table.places_of(*slot).len()).sum();
+            if keys > 1 {
+                *count += usize::from(several.insert(*slot));
+            } else {
+                *count -= usize::from(several.remove(*slot));
             }
         }
     }
 
     /// The keys of the room's state and of private states.
-    fn place_own(&mut self, slot: u32, tick: Tick, world: &World) {
+    fn place_own(&mut self, slot: u32, world: &World) {
         let info = world.info(slot);
         if info.id == EntityId::STATE {
-            self.parts[0].table.set(slot, &[Key::EVERYWHERE], tick);
+            self.parts[0].table.set(slot, &[Key::EVERYWHERE]);
         } else if let Some(player) = info.private_to {
-            self.parts[0].table.set(slot, &[Key::from(player)], tick);
+            self.parts[0].table.set(slot, &[Key::from(player)]);
         }
     }
 
@@ -257,25 +441,25 @@ impl Views {
         }
     }
 
-    /// Tells the viewers of every key in which something moved or changed.
-    fn mark(&mut self, tick: Tick) {
-        let Views { parts, viewers, records, .. } = self;
-        for part in parts {
-            part.table.drain_moved(|ids| {
-                for id in ids {
+    /// Tells the viewers of every key that was touched.
+    fn mark(&mut self) {
+        let Views { parts, viewers, told, .. } = self;
+        for (part, number) in parts.iter().zip(0..) {
+            // One that looks at all of the part anyway need not be told of every key.
+            told.clear();
+            let knows = |viewer: &Viewer| viewer.look && viewer.looks_at_all(number);
+            told.extend(viewers.iter().map(|viewer| viewer.as_deref().is_none_or(knows)));
+            if told.iter().all(|told| *told) {
+                continue;
+            }
+            for key in part.table.touched() {
+                let words = part.table.cell(*key).words();
+                let moved = words.iter().any(|word| word.gone | word.moved != 0);
+                for id in part.table.viewers(*key).iter().filter(|id| !told[**id as usize]) {
                     if let Some(viewer) = &mut viewers[*id as usize] {
-                        viewer.look = true;
+                        viewer.touch(number, *key, moved);
                     }
                 }
-            });
-            for slot in records.slots() {
-                part.table.mark_changed(*slot, tick, |ids| {
-                    for id in ids {
-                        if let Some(viewer) = &mut viewers[*id as usize] {
-                            viewer.stale = true;
-                        }
-                    }
-                });
             }
         }
     }
@@ -286,18 +470,20 @@ impl Views {
         let mut viewers = SlotSet::default();
         for part in self.parts.iter().skip(1) {
             if let Some(number) = part.table.number(key) {
-                part.table.cell(number).viewers.iter().for_each(|viewer| viewers.insert(*viewer));
+                part.table.viewers(number).iter().for_each(|viewer| viewers.insert(*viewer));
             }
         }
         viewers
     }
 }
 
-/// Whether a game's interest is asked about a slot: it lives, is visible, and is neither the room's state nor
-/// private, which have keys of their own.
+/// Whether a slot is the room's state or private, which have keys of their own.
+fn is_own(world: &World, slot: u32) -> bool {
+    let info = world.info(slot);
+    info.private_to.is_some() || info.id == EntityId::STATE
+}
+
+/// Whether a game's interest is asked about a slot: it lives, is visible, and is nobody's own.
 fn shown_by_interest(world: &World, slot: u32) -> bool {
-    world.is_live(slot)
-        && world.wire_kind(slot).is_some()
-        && world.info(slot).private_to.is_none()
-        && world.info(slot).id != EntityId::STATE
+    world.is_live(slot) && world.wire_kind(slot).is_some() && !is_own(world, slot)
 }

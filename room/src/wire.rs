@@ -14,7 +14,7 @@ pub use reader::Reader;
 pub use view_hash::ViewHash;
 
 /// The version of the messages. Any change to them raises it.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 /// The WebSocket subprotocol.
 pub const SUBPROTOCOL: &str = "room.v1";
 

@@ -156,6 +156,7 @@ impl Client {
                 } else {
                     self.replica.clear();
                 }
+                self.replica.retain(welcome.retain as usize);
                 self.welcome = Some(Welcome { build: None, ..welcome });
             }
             RoomMessage::Update(part) => {

@@ -79,8 +79,12 @@ pub(crate) fn forms() -> Forms {
 }
 
 /// A game without rules: the test plays it.
+#[derive(Default)]
 pub(crate) struct Golden {
     pub(crate) empty: bool,
+    /// How many entities clients keep after they left; where it is not 0, points are seen from nearby alone.
+    pub(crate) retain: usize,
+    pub(crate) away: bool,
 }
 
 pub(crate) const UNIT: u64 = 300;
@@ -91,6 +95,18 @@ impl Game for Golden {
 
     fn schema() -> Schema {
         Schema::new().state::<Match>().entity::<Deck>().entity::<Unit>().entity::<Point>()
+    }
+
+    fn interest(&self) -> Visibility<Self> {
+        if self.retain == 0 {
+            return Visibility::everything();
+        }
+        grid(1000.0)
+            .dims(Xy)
+            .kind(|point: &Point| [point.x, point.y])
+            .around(|room: RoomRef<'_, Golden>, _| (!room.game.away).then_some([0.0, 0.0]))
+            .range(2000.0)
+            .retain(self.retain)
     }
 
     fn calls() -> Calls<Self> {
@@ -104,6 +120,9 @@ impl Game for Golden {
         room.create(Deck { order: Json::new(vec![3, 1, 2]) }).unwrap();
         room.create_with_id(10, Point { x: -1000.0, y: 0.0 }).unwrap();
         room.create_with_id(12, Point { x: 12.34, y: 1000.0 }).unwrap();
+        if self.retain > 0 {
+            room.create_with_id(14, Point { x: 0.0, y: 0.0 }).unwrap();
+        }
         let unit = Unit {
             owner: PlayerId(1),
             alive: true,

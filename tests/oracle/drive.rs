@@ -7,20 +7,25 @@ use room::wire::record::StoredRecord;
 use room::{ConnectionId, FieldMask, PlayerId, Visible};
 use room_client::replica::Replica;
 
+use super::fresh::History;
 use super::game::World;
-use super::interest::{Eyes, Memory, View, Viewer};
+use super::interest::{Eyes, Look, Memory, View, Viewer};
 use super::kinds::{Board, Chest, Hand, MARK, Spark, Unit, hand_note};
 use super::link::{Link, Pace};
 use super::model::{Model, Thing, entity};
+use super::retained::Kept;
 use super::script::{Case, Step};
 
 /// Sends after which nothing may be held back any more.
 const DRAINED_AFTER: usize = 300;
+/// The same where a budget makes all wait.
+const PAID_AFTER: usize = 5000;
 
 /// What is known of a client beside what it holds.
 #[derive(Default)]
 struct Watch {
     memory: Memory,
+    kept: Kept,
     /// A send may have been withheld, so that the memory is not known.
     vague: bool,
     /// What it held when it was last drained: serial and values of each entity.
@@ -32,6 +37,7 @@ struct Run {
     link: Link<World>,
     model: Model,
     watches: BTreeMap<ConnectionId, Watch>,
+    history: History,
     joined: Vec<ConnectionId>,
     /// Whose client opened a connection to resume, also where the room refused it.
     resumed: BTreeMap<ConnectionId, PlayerId>,
@@ -53,8 +59,15 @@ pub(crate) fn run(case: Case) {
     link.keep = true;
     let model = Model::new([0, 1, 2, 3]);
     let steps = case.steps.clone();
-    let mut run =
-        Run { case, link, model, watches: BTreeMap::new(), joined: Vec::new(), resumed: BTreeMap::new() };
+    let mut run = Run {
+        case,
+        link,
+        model,
+        watches: BTreeMap::new(),
+        history: History::default(),
+        joined: Vec::new(),
+        resumed: BTreeMap::new(),
+    };
     for (kind, at, raw) in run.case.crowd.clone() {
         run.step(&Step::Create { kind, explicit: None, at, raw });
     }
@@ -137,6 +150,17 @@ impl Run {
                     *around = [0, 1, 2].map(|axis| around[axis] + by[axis]);
                 }
             }),
+            Step::Rush { client, by, seed } => {
+                for n in 0..12_u64 {
+                    let raw = u64::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n << 32 | n);
+                    if let Some(id) = self.model.pick((raw >> 13) as u16) {
+                        self.model.write(self.link.room.parts_mut().1, id, (raw >> 40) as u8, raw, false);
+                    }
+                }
+                self.tick();
+                self.step_of_client(&Step::Stroll { client, by });
+                self.tick();
+            }
             Step::Words { client, ref words } => self.eyes(client, |eyes| eyes.words.clone_from(words)),
             Step::Mask { client, mask } => self.eyes(client, |eyes| eyes.mask = mask),
             Step::Pace { client, pace } => {
@@ -145,6 +169,9 @@ impl Run {
                 let watch = self.watches.entry(conn).or_default();
                 // A window starts small whatever the setting.
                 watch.vague |= pace != Pace::Prompt;
+                if pace == Pace::Stalled {
+                    watch.kept.lose_track();
+                }
             }
             Step::Join { account } => {
                 let identity =
@@ -173,7 +200,9 @@ impl Run {
                 self.joined.push(again);
                 // The room remembers nothing of the view; the client holds what it held.
                 let last = self.watches.remove(&conn).unwrap_or_default().last;
-                self.watches.insert(again, Watch { last, ..Watch::default() });
+                let replica = &self.link.client(again).replica;
+                let kept = Kept::resumed(replica, held_by(replica), &self.model);
+                self.watches.insert(again, Watch { last, kept, ..Watch::default() });
                 // One that goes before it is seated would leave the older one without what it held.
                 self.tick();
             }
@@ -220,21 +249,66 @@ impl Run {
     }
 
     fn check(&mut self) {
+        self.model.seal(self.link.tick_number());
         self.model.check(self.link.room.room());
+        if self.case.spec.has_rates() {
+            self.history.push(&self.model);
+        }
         for conn in self.joined.clone() {
             let Some(connection) = self.link.room.room().connection(conn) else { continue };
             let eyes = connection.scratch.clone();
             let viewer = Viewer { player: connection.player(), eyes: &eyes };
             let watch = self.watches.get_mut(&conn).expect("it was opened");
+            let replica = &self.link.clients[&conn].replica;
+            let updated = replica.tick().0 == self.link.tick_number();
+            watch.kept.follow(replica, held_by(replica), &self.model, (updated, self.case.spec.retain));
+            if self.link.room.room().is_drained(conn) || watch.kept.is_known() {
+                let ours: Vec<_> = self.link.room.room().retained(conn).collect();
+                assert!(replica.retained_ids().eq(ours), "client {}: both ends retain the same", conn.0);
+            }
             let view = if watch.vague {
                 self.case.spec.bounds(&self.model, &viewer)
             } else {
                 let exact = self.case.spec.view(&self.model, &viewer, &mut watch.memory);
                 View { least: exact.clone(), most: exact }
             };
+            if self.case.spec.has_rates() && !self.watches[&conn].vague {
+                self.check_rates(conn, &eyes);
+            }
             if self.link.room.room().is_drained(conn) {
                 self.compare(conn, viewer.player, &view);
             }
+        }
+    }
+
+    /// Nothing is older than its rate allows, but for what has no room in an update; and the client knows the rate.
+    fn check_rates(&self, conn: ConnectionId, eyes: &Eyes) {
+        let (replica, watch) = (&self.link.client(conn).replica, &self.watches[&conn]);
+        let room = self.link.room.room();
+        let context = format!("client {} at tick {}", conn.0, self.link.tick_number());
+        if replica.tick() != room.tick() && !room.is_drained(conn) {
+            return;
+        }
+        let mut held = BTreeMap::new();
+        collect::<Unit>(replica, &mut held);
+        collect::<Chest>(replica, &mut held);
+        collect::<Spark>(replica, &mut held);
+        for (id, record) in held {
+            let Some(entry) = self.model.things.get(&id) else { continue };
+            let Some(look) = Look::of(id, &entry.thing) else { continue };
+            let period = self.case.spec.period(entry.serial, &look, eyes, &watch.memory);
+            assert_eq!(replica.period(entity(id)), period, "{context}: how often {id} is sent");
+            if record == entry.thing.stored() {
+                continue;
+            }
+            let answer = room.explain(self.link.room.game(), conn, entity(id)).expect("both are there");
+            assert_eq!(answer.period, period);
+            let why = answer.held.expect("what is not up to date is held back");
+            let due = why.until.filter(|_| self.case.spec.budget.is_none());
+            assert!(
+                due.is_none() || self.history.had(entry.serial, &record, period),
+                "{context}: {id} is old"
+            );
         }
     }
 
@@ -243,10 +317,7 @@ impl Run {
         let replica = &self.link.client(conn).replica;
         let context = format!("client {} at tick {}", conn.0, self.link.tick_number());
         assert_eq!(replica.complete(), replica.tick(), "{context}: nothing is held back");
-        let mut held = BTreeMap::new();
-        collect::<Unit>(replica, &mut held);
-        collect::<Chest>(replica, &mut held);
-        collect::<Spark>(replica, &mut held);
+        let held = held_by(replica);
         let seen: BTreeSet<u64> = held.keys().copied().collect();
         let missing: Vec<_> = view.least.iter().filter(|id| !seen.contains(id)).collect();
         let extra: Vec<_> = seen.iter().filter(|id| view.most.binary_search(id).is_err()).collect();
@@ -289,7 +360,8 @@ impl Run {
             if sent && self.joined.iter().all(|conn| room.is_drained(*conn)) {
                 break;
             }
-            assert!(tick < DRAINED_AFTER * self.case.send_every as usize, "somebody is never drained");
+            let most = if self.case.spec.budget.is_some() { PAID_AFTER } else { DRAINED_AFTER };
+            assert!(tick < most * self.case.send_every as usize, "somebody is never drained");
         }
         // One empty update may follow; then an idle room sends nothing.
         (0..self.case.send_every).for_each(|_| self.tick());
@@ -323,6 +395,15 @@ impl Run {
             }
         }
     }
+}
+
+/// The values of all that a client holds but state and private state.
+fn held_by(replica: &Replica) -> BTreeMap<u64, StoredRecord> {
+    let mut held = BTreeMap::new();
+    collect::<Unit>(replica, &mut held);
+    collect::<Chest>(replica, &mut held);
+    collect::<Spark>(replica, &mut held);
+    held
 }
 
 fn collect<K: Visible>(replica: &Replica, held: &mut BTreeMap<u64, StoredRecord>) {

@@ -14,6 +14,10 @@ pub(crate) struct Spec {
     /// None: no interest at all, everyone sees everything.
     pub(crate) parts: Option<Vec<PartSpec>>,
     pub(crate) limit: Option<(usize, Rank)>,
+    /// Bytes a second.
+    pub(crate) budget: Option<usize>,
+    /// How many entities clients keep after they left.
+    pub(crate) retain: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -37,6 +41,8 @@ pub(crate) struct GridSpec {
     /// Which of a connection's two places counts.
     pub(crate) eye: usize,
     pub(crate) measure: Measure,
+    /// Distances and periods; empty for none.
+    pub(crate) rates: Vec<(f64, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +104,7 @@ pub(crate) struct Look<'a> {
     team: u8,
     kind: u8,
     rank: f64,
-    at: Option<[f64; 3]>,
+    pub(crate) at: Option<[f64; 3]>,
     name: &'a str,
     heat: i16,
 }
@@ -192,6 +198,11 @@ impl Spec {
             None => Visibility::everything(),
             Some(parts) => combine(parts.iter().map(PartSpec::build).collect::<Vec<Part<World>>>()),
         };
+        let visibility = match self.budget {
+            Some(bytes) => visibility.budget(bytes),
+            None => visibility,
+        };
+        let visibility = visibility.retain(self.retain);
         let Some((most, rank)) = self.limit else { return visibility };
         let visibility =
             visibility.limit(most, move |_, conn, entity| Look::entity(entity).priority(rank, &conn.scratch));
@@ -228,6 +239,9 @@ impl GridSpec {
         if self.kinds & 4 != 0 {
             made = made.kind::<Spark, _>(|spark| spark.at);
         }
+        if !self.rates.is_empty() {
+            made = made.rates(self.rates.iter().copied());
+        }
         match self.measure {
             Measure::Range(range, release) => made.range(range).release(release),
             Measure::Radius(cells, release) => made.radius(cells).release(f64::from(release)),
@@ -236,7 +250,7 @@ impl GridSpec {
     }
 
     /// The axes in use of a point.
-    fn used(&self, [x, y, z]: [f64; 3]) -> Option<[f64; 3]> {
+    pub(crate) fn used(&self, [x, y, z]: [f64; 3]) -> Option<[f64; 3]> {
         let used = match self.axes {
             0 => [x, y, 0.0],
             1 => [x, 0.0, z],
@@ -293,7 +307,7 @@ impl PartSpec {
 /// another entity.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    shown: Vec<Vec<u64>>,
+    pub(crate) shown: Vec<Vec<u64>>,
     members: Vec<u64>,
 }
 

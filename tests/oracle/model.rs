@@ -74,6 +74,8 @@ impl Thing {
 pub(crate) struct Entry {
     /// Never the same for two entities.
     pub(crate) serial: u64,
+    /// The tick of the first send that had it; 0 before that.
+    pub(crate) created: u64,
     pub(crate) thing: Thing,
 }
 
@@ -105,8 +107,15 @@ impl Model {
         if id < limits::ID_AUTOMATIC_END {
             self.highest = self.highest.max(id);
         }
-        let old = self.things.insert(id, Entry { serial: self.serials, thing });
+        let old = self.things.insert(id, Entry { serial: self.serials, created: 0, thing });
         assert!(old.is_none(), "ID {id} was given twice");
+    }
+
+    /// A send of this tick.
+    pub(crate) fn seal(&mut self, tick: u64) {
+        for entry in self.things.values_mut().filter(|entry| entry.created == 0) {
+            entry.created = tick;
+        }
     }
 
     /// Picks one of those that live.

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::fresh::PERIOD_MOST;
 use super::interest::{GridSpec, Measure, PartSpec, Rank, Sees, Source, Spec, Word};
 use super::link::Pace;
 use super::model::{Blocks, Fill};
@@ -82,6 +83,12 @@ pub(crate) enum Step {
         client: u8,
         eye: bool,
         around: Option<[f64; 3]>,
+    },
+    /// Many are written in one tick, and a client walks in the next: whatever waits for its turn changes its rate.
+    Rush {
+        client: u8,
+        by: [f64; 3],
+        seed: u32,
     },
     /// A few steps from where it stands.
     Stroll {
@@ -210,6 +217,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_u8..4, 0_u64..6).prop_map(|(team, alias)| Step::Alias { team, alias }),
         3 => (who(), any::<bool>(), place()).prop_map(|(client, eye, around)| Step::Walk { client, eye, around }),
         4 => (who(), [-2.0..2.0, -0.5..0.5, -2.0..2.0]).prop_map(|(client, by)| Step::Stroll { client, by }),
+        3 => (who(), [-9.0..9.0, -0.5..0.5, -9.0..9.0], any::<u32>())
+            .prop_map(|(client, by, seed)| Step::Rush { client, by, seed }),
         2 => (who(), vec(word(), 0..6)).prop_map(|(client, words)| Step::Words { client, words }),
         1 => (who(), any::<u16>()).prop_map(|(client, mask)| Step::Mask { client, mask }),
         3 => (who(), pace()).prop_map(|(client, pace)| Step::Pace { client, pace }),
@@ -235,6 +244,20 @@ fn measure() -> impl Strategy<Value = Measure> {
     ]
 }
 
+/// Rates of up to three bands; mostly none.
+fn rates() -> impl Strategy<Value = Vec<(f64, u32)>> {
+    let band = (prop::sample::select(vec![1.0, 2.5, 5.0, 8.0]), 1..=PERIOD_MOST as u32);
+    let rising = |mut bands: Vec<(f64, u32)>| {
+        let mut distance = -1.0;
+        for (more, _) in &mut bands {
+            distance += *more;
+            *more = distance;
+        }
+        bands
+    };
+    prop_oneof![3 => Just(vec![]), 2 => vec(band, 1..4).prop_map(rising)]
+}
+
 fn part() -> impl Strategy<Value = PartSpec> {
     let cells = prop::sample::select(vec![4.0, 5.0, 8.0, 3.3, 50.0]);
     let grid = (
@@ -243,12 +266,13 @@ fn part() -> impl Strategy<Value = PartSpec> {
         prop_oneof![3 => Just(7_u8), 2 => 1_u8..8],
         prop::sample::select(vec![0_usize, 0, 1]),
         measure(),
+        rates(),
     )
-        .prop_map(|(cell, axes, kinds, eye, measure)| {
+        .prop_map(|(cell, axes, kinds, eye, measure, rates)| {
             // A far range of small cells would pass the bound of subscriptions.
             let far = matches!(measure, Measure::Range(range, _) if range > 15.0);
             let cell = if far { f64::max(cell, 8.0) } else { cell };
-            Source::Grid(GridSpec { cell, axes, kinds, eye, measure })
+            Source::Grid(GridSpec { cell, axes, kinds, eye, measure, rates })
         });
     let source = prop_oneof![3 => grid, 1 => Just(Source::Keys)];
     let sees = prop_oneof![6 => Just(Sees::All), 1 => Just(Sees::Mask), 1 => Just(Sees::Round)];
@@ -260,7 +284,10 @@ fn spec() -> impl Strategy<Value = Spec> {
     let rank = prop::sample::select(vec![Rank::Field, Rank::FieldOnChange, Rank::Near, Rank::Flat]);
     let limit = (prop::sample::select(vec![1_usize, 3, 5, 10, 11, 25]), rank);
     let limit = prop_oneof![3 => Just(None), 2 => limit.prop_map(Some)];
-    (parts, limit).prop_map(|(parts, limit)| Spec { parts, limit })
+    let budget = prop::sample::select(vec![None, None, None, Some(40_000), Some(200_000), Some(1_000_000)]);
+    let retain = prop::sample::select(vec![0_usize, 0, 1, 3, 8, 1000]);
+    let made = (parts, limit, budget, retain);
+    made.prop_map(|(parts, limit, budget, retain)| Spec { parts, limit, budget, retain })
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {

@@ -139,6 +139,8 @@ impl Sim {
         collect::<Coin>(replica, &mut held);
         assert_eq!(replica.len(), held.len() + 2, "page {id} holds state and private state besides");
         assert_eq!(replica.complete(), replica.tick(), "nothing is held back from page {id}");
+        let kept = room.retained(ConnectionId(number));
+        assert!(kept.eq(replica.retained_ids()), "page {id} keeps what the room counts on");
         let same = |ours: Option<StoredRecord>, theirs: StoredRecord| ours == Some(theirs);
         let board = replica.state::<Board>();
         assert!(

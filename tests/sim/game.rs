@@ -304,9 +304,10 @@ impl Game for World {
             .kind::<Coin, _>(|it| [it.x, it.y])
             .around(|room: RoomRef<'_, Self>, conn| room.game.seats.get(&conn.player()).map(|seat| seat.at))
             .range(self.plan.range)
-            .release(self.plan.release);
+            .release(self.plan.release)
+            .retain(self.plan.retain);
         match self.plan.limit {
-            None => near.into(),
+            None => near,
             Some(most) => near.limit(most, |_, _, entity| -(entity.id().get() as f64)),
         }
     }

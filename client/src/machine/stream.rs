@@ -212,6 +212,7 @@ impl Machine {
         } else {
             self.replica.clear();
         }
+        self.replica.retain(welcome.retain as usize);
         self.jump_next = true;
         Ok(())
     }

@@ -120,6 +120,7 @@ fn first() -> Welcome<'static> {
         send_every: 1,
         payload_max: limits::CLIENT_PAYLOAD as u32,
         events_max: limits::EVENTS as u32,
+        retain: 0,
         resumed: false,
         received: 0,
         sent: 0,

@@ -33,7 +33,7 @@ impl Steps {
     #[inline]
     fn nearest(&self, value: f64) -> u64 {
         // The cast saturates, and takes NaN to 0.
-        (((value - self.min) / self.step + 0.5) as u64).min(self.last)
+        (((value - self.min) / self.step + 0.5) as i64).clamp(0, self.last as i64) as u64
     }
 
     #[inline]

@@ -1,10 +1,15 @@
 //! Interest as games write it: grids, keys, combinations, limits.
 
+mod pacing;
+mod point;
+
 use std::any::TypeId;
 use std::fmt;
 
+pub use self::point::{Coordinates, Point};
 use super::{Connection, Game, Room};
 use crate::entity::{Entity, EntityId, PlayerId, Visible};
+use crate::limits;
 pub use crate::sync::interest::Place;
 use crate::sync::interest::{Reach, Shape};
 pub use crate::sync::keys::{CellKey, Key, Keys};
@@ -64,10 +69,6 @@ impl<'a> EntityRef<'a> {
         self.world.owner(self.slot)
     }
 
-    fn type_id(&self) -> TypeId {
-        self.world.type_id(self.slot)
-    }
-
     /// The name of its kind.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -92,7 +93,8 @@ pub trait Interest<G: Game>: Send + Sync + 'static {
 
 type Sees<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> bool + Send + Sync>;
 type Priority<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>, EntityRef<'_>) -> f64 + Send + Sync>;
-type PlaceOf = Box<dyn Fn(EntityRef<'_>) -> Option<Option<Coordinates>> + Send + Sync>;
+/// Appends where each of some entities of a kind stands.
+type PlaceOf = Box<dyn Fn(&World, &[u32], Axes, &mut Vec<Place>) + Send + Sync>;
 type Around<G> = Box<dyn Fn(RoomRef<'_, G>, &Connection<G>) -> Option<Coordinates> + Send + Sync>;
 
 pub(crate) enum Source<G: Game> {
@@ -102,17 +104,18 @@ pub(crate) enum Source<G: Game> {
 }
 
 impl<G: Game> Source<G> {
-    /// Where a grid places an entity.
-    pub(crate) fn place(&self, entity: EntityRef<'_>) -> Place {
-        let Source::Grid { places, axes, .. } = self else { return Place::Nowhere };
-        let placed = places
-            .iter()
-            .find(|(_, kind, _)| *kind == entity.type_id())
-            .and_then(|(_, _, place)| place(entity));
-        match placed {
-            None => Place::Nowhere,
-            Some(None) => Place::Everywhere,
-            Some(Some(at)) => Place::At(at.on(*axes)),
+    /// Appends where a grid places the entities of living slots, one for each.
+    pub(crate) fn place(&self, world: &World, slots: &[u32], out: &mut Vec<Place>) {
+        let Source::Grid { places, axes, .. } = self else {
+            out.extend(slots.iter().map(|_| Place::Nowhere));
+            return;
+        };
+        for slots in slots.chunk_by(|a, b| world.info(*a).kind == world.info(*b).kind) {
+            let kind = world.type_id(slots[0]);
+            match places.iter().find(|(_, of, _)| *of == kind) {
+                Some((_, _, place)) => place(world, slots, *axes, out),
+                None => out.extend(slots.iter().map(|_| Place::Nowhere)),
+            }
         }
     }
 
@@ -127,11 +130,13 @@ impl<G: Game> Source<G> {
 pub struct Part<G: Game> {
     pub(crate) source: Source<G>,
     pub(crate) sees: Option<Sees<G>>,
+    /// Distances, rising, and the sends from one record to the next within each.
+    pub(crate) rates: Vec<(f64, u32)>,
 }
 
 impl<G: Game> Part<G> {
     fn new(source: Source<G>) -> Part<G> {
-        Part { source, sees: None }
+        Part { source, sees: None, rates: Vec::new() }
     }
 
     /// Narrows what this part shows: asked at every send for every pair of entity and connection that the part
@@ -160,6 +165,12 @@ impl<G: Game> Part<G> {
         Visibility::from(self).limit(most, priority)
     }
 
+    /// Lets clients keep what left their view; see [`Visibility::retain`].
+    #[must_use]
+    pub fn retain(self, entities: usize) -> Visibility<G> {
+        Visibility::from(self).retain(entities)
+    }
+
     pub(crate) fn shape(&self) -> Shape {
         match &self.source {
             Source::Grid { shape, .. } => *shape,
@@ -186,6 +197,8 @@ pub fn custom<G: Game>(interest: impl Interest<G>) -> Part<G> {
 pub struct Visibility<G: Game> {
     pub(crate) parts: Vec<Part<G>>,
     pub(crate) limit: Option<(usize, bool, Priority<G>)>,
+    pub(crate) budget: Option<usize>,
+    pub(crate) retain: usize,
 }
 
 impl<G: Game> Visibility<G> {
@@ -218,11 +231,29 @@ impl<G: Game> Visibility<G> {
         }
         self
     }
+
+    /// Lets each client keep up to `entities` that left its view; the ones that left first are forgotten first.
+    /// When one enters again, the room sends what changed in it since this client last had it whole, so that
+    /// walking back and forth over a border costs a few bytes an entity. 0, the default, keeps none.
+    ///
+    /// What is kept is no longer seen. A client's game finds it apart from what is, as it was when it left, and is
+    /// not told when it is deleted. A client that resumes, and one that joins, starts with nothing kept. For each
+    /// connection the room keeps a few words an entity, and the client keeps the entity.
+    ///
+    /// # Panics
+    /// If `entities` is more than 65,536.
+    #[must_use]
+    pub fn retain(mut self, entities: usize) -> Visibility<G> {
+        let most = limits::RETAIN;
+        assert!(entities <= most, "the interest retains {entities} entities a client; at most {most} can be");
+        self.retain = entities;
+        self
+    }
 }
 
 impl<G: Game> From<Part<G>> for Visibility<G> {
     fn from(part: Part<G>) -> Visibility<G> {
-        Visibility { parts: vec![part], limit: None }
+        Visibility { parts: vec![part], limit: None, budget: None, retain: 0 }
     }
 }
 
@@ -260,7 +291,7 @@ impl<G: Game> Parts<G> for Vec<Part<G>> {
 
 /// Several parts: an entity is visible when one of them alone would show it. Parts keep their keys apart.
 pub fn combine<G: Game>(parts: impl Parts<G>) -> Visibility<G> {
-    Visibility { parts: parts.into_parts(), limit: None }
+    Visibility { parts: parts.into_parts(), limit: None, budget: None, retain: 0 }
 }
 
 /// The axes of a grid.
@@ -281,6 +312,7 @@ pub struct Grid<G: Game> {
     prefix: u64,
     reach: Reach,
     release: Option<f64>,
+    rates: Vec<(f64, u32)>,
     places: Vec<(&'static str, TypeId, PlaceOf)>,
     around: Option<Around<G>>,
 }
@@ -299,6 +331,7 @@ pub fn grid<G: Game>(cell_size: f64) -> Grid<G> {
         prefix: 0,
         reach: Reach::Radius(1, 1),
         release: None,
+        rates: Vec::new(),
         places: Vec::new(),
         around: None,
     }
@@ -319,7 +352,14 @@ impl<G: Game> Grid<G> {
         self.places.push((
             K::KIND.name,
             TypeId::of::<K>(),
-            Box::new(move |entity| Some(place(entity.get::<K>()?).coordinates())),
+            Box::new(move |world, slots, axes, out| {
+                world.each_at::<K>(slots, |entity| {
+                    out.push(match place(entity).coordinates() {
+                        Some(at) => Place::At(at.on(axes)),
+                        None => Place::Everywhere,
+                    });
+                });
+            }),
         ));
         self
     }
@@ -395,11 +435,17 @@ impl<G: Game> Grid<G> {
     ) -> Visibility<G> {
         Visibility::from(self).limit(most, priority)
     }
+
+    /// Lets clients keep what left their view; see [`Visibility::retain`].
+    #[must_use]
+    pub fn retain(self, entities: usize) -> Visibility<G> {
+        Visibility::from(self).retain(entities)
+    }
 }
 
 impl<G: Game> From<Grid<G>> for Part<G> {
     fn from(grid: Grid<G>) -> Part<G> {
-        let Grid { cell, axes, prefix, reach, release, places, around } = grid;
+        let Grid { cell, axes, prefix, reach, release, rates, places, around } = grid;
         let reach = match (reach, release) {
             (reach, None) => reach,
             (Reach::Range(r, _), Some(units)) => {
@@ -420,74 +466,7 @@ impl<G: Game> From<Grid<G>> for Part<G> {
             Axes::Xz => [true, false, true],
             Axes::Xyz => [true; 3],
         };
-        Part::new(Source::Grid {
-            shape: Shape::Grid { cell, axes: used, prefix, reach },
-            axes,
-            places,
-            around,
-        })
-    }
-}
-
-/// Two or three numbers. Two go to a grid's first two axes in use.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Coordinates {
-    at: [f64; 3],
-    flat: bool,
-}
-
-impl Coordinates {
-    fn on(self, axes: Axes) -> [f64; 3] {
-        match self.at {
-            [a, b, _] if self.flat && axes == Axes::Xz => [a, 0.0, b],
-            at => at,
-        }
-    }
-}
-
-/// What places an entity or a connection: two or three numbers, or an option of them.
-pub trait Point {
-    /// The coordinates; none where there are none.
-    fn coordinates(self) -> Option<Coordinates>;
-}
-
-impl<P: Point> Point for Option<P> {
-    fn coordinates(self) -> Option<Coordinates> {
-        self?.coordinates()
-    }
-}
-
-macro_rules! points {
-    ($($ty:ty),*) => { $(
-        impl Point for [$ty; 2] {
-            fn coordinates(self) -> Option<Coordinates> {
-                let [a, b] = self.map(|v| v as f64);
-                Some(Coordinates { at: [a, b, 0.0], flat: true })
-            }
-        }
-        impl Point for [$ty; 3] {
-            fn coordinates(self) -> Option<Coordinates> {
-                Some(Coordinates { at: self.map(|v| v as f64), flat: false })
-            }
-        }
-    )* };
-}
-
-points!(f32, f64, i16, i32, i64, u16, u32);
-
-#[cfg(feature = "glam")]
-mod glam_points {
-    use super::{Coordinates, Point};
-
-    impl Point for glam::Vec2 {
-        fn coordinates(self) -> Option<Coordinates> {
-            self.to_array().coordinates()
-        }
-    }
-
-    impl Point for glam::Vec3 {
-        fn coordinates(self) -> Option<Coordinates> {
-            self.to_array().coordinates()
-        }
+        let shape = Shape::Grid { cell, axes: used, prefix, reach };
+        Part { rates, ..Part::new(Source::Grid { shape, axes, places, around }) }
     }
 }

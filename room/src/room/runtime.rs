@@ -23,6 +23,7 @@ use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
 use crate::session::{Hello, Token};
+use crate::sync::workers::Workers;
 use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
 use crate::tick::Tick;
@@ -130,26 +131,23 @@ impl<G: Game> Runtime<G> {
             update_cap: settings.update_cap,
             window: settings.window,
             tick_rate: settings.tick_rate,
+            send_every: settings.send_every,
             piece_level: settings.piece_level,
             view_hash: settings.view_hash,
+            retain: interest.retain,
         };
         let parts = interest.parts.iter().map(|part| (part.shape(), part.sees.is_some())).collect();
         let limit = match &interest.limit {
             Some((most, on_change, _)) => Limit { most: Some(*most), on_change: *on_change },
             None => Limit::default(),
         };
+        let rates: Vec<_> = interest.parts.iter().map(|part| part.rates.clone()).collect();
+        let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
         // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);
         let world = World::new(schema, ids);
-        let room = Room::new(
-            interest,
-            world,
-            Views::new(sync, parts, limit),
-            settings.tick_rate,
-            settings.send_every,
-            seed,
-        );
+        let room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         let mut runtime = Runtime {
             game,
             room,
@@ -190,6 +188,30 @@ impl<G: Game> Runtime<G> {
     /// next send like everything else.
     pub fn parts_mut(&mut self) -> (&mut G, &mut Room<G>) {
         (&mut self.game, &mut self.room)
+    }
+
+    /// Lends the room threads on which it lays out its connections' updates. What is sent is the same for any number
+    /// of them.
+    pub fn set_workers(&mut self, workers: Box<dyn Workers>) {
+        self.room.views_mut().set_workers(workers);
+    }
+
+    /// For the time between ticks: compresses one large entity better that was compressed in haste at a send. Returns
+    /// whether there is more to do.
+    pub fn improve(&mut self) -> bool {
+        // A piece holds what was sealed, and not what was written since.
+        if self.room.world.is_sealed()
+            && let Some(views) = &mut self.room.views
+        {
+            views.improve(&self.room.world);
+        }
+        self.is_hasty()
+    }
+
+    /// Whether [`improve`](Self::improve) has something to do.
+    #[must_use]
+    pub fn is_hasty(&self) -> bool {
+        self.room.world.is_sealed() && self.room.views.as_ref().is_some_and(|views| views.is_hasty())
     }
 
     /// The game.
@@ -300,7 +322,7 @@ impl<G: Game> Runtime<G> {
         let item = self.out.next()?;
         let outgoing = match item.source {
             Source::Own(range) => Outgoing::Message(&self.out.bytes[range]),
-            Source::Update(range) => Outgoing::Message(&self.room.views.as_ref()?.outbox().bytes[range]),
+            Source::Update(letter) => Outgoing::Message(self.room.views.as_ref()?.letter(letter)),
             Source::Shared(message) => Outgoing::Message(self.out.lend(message)),
             Source::Abort => Outgoing::Abort,
             Source::Close(code, range) => Outgoing::Close {

@@ -10,6 +10,7 @@ use crate::limits;
 use crate::session::credit::{Credit, Rate};
 use crate::session::outbox::Outbox;
 use crate::session::tokens::Tokens;
+use crate::sync::workers::Shared;
 use crate::tick::Tick;
 
 /// One session.
@@ -56,7 +57,8 @@ pub(super) struct Session<G: Game> {
 pub(super) struct Waiting<G: Game> {
     pub(super) number: u64,
     pub(super) cost: usize,
-    pub(super) said: Said<G>,
+    /// Behind a lock that nobody waits for: a game's events need not be shared between threads, a room is.
+    pub(super) said: Shared<Said<G>>,
 }
 
 pub(super) enum Said<G: Game> {

@@ -23,6 +23,7 @@ pub(super) struct Config {
     pub(super) sockets_per_second: Option<u32>,
     pub(super) trusted_proxies: Vec<String>,
     pub(super) rhythm: Rhythm,
+    pub(super) threads: usize,
 }
 
 impl Default for Config {
@@ -39,6 +40,7 @@ impl Default for Config {
             sockets_per_second: None,
             trusted_proxies: Vec::new(),
             rhythm: Rhythm::default(),
+            threads: 1,
         }
     }
 }
@@ -68,6 +70,9 @@ pub enum StartError {
     /// A room of the game could not run: its schema or a setting of its own has a fault.
     #[error(transparent)]
     Room(#[from] crate::runtime::StartError),
+    /// The system gives no more threads.
+    #[error("the room's threads cannot start: {0}; ask for fewer with `threads(…)`")]
+    Threads(std::io::Error),
     /// Another program has the port.
     #[error("port {port} of {host} is taken; stop the program that has it or choose another with `port(…)`")]
     PortTaken {
@@ -103,6 +108,7 @@ impl Config {
         in_range("max_rooms", self.max_rooms as u64, 1 << 20, "1 to 1048576")?;
         in_range("update_cap", self.room.update_cap as u64, most, "60 KiB to 2 MiB")?;
         in_range("window", self.room.window as u64, most, "60 KiB to 2 MiB")?;
+        in_range("threads", self.threads as u64, limits::THREADS as u64, "1 to 64")?;
         in_range("sockets_per_second", u64::from(self.sockets_per_second()), 1 << 20, "1 to 1048576")?;
         if self.room.deployed && !authenticated {
             return Err(StartError::NoAuthentication);

@@ -1,6 +1,6 @@
 //! HTTP: what is answered before a socket is a socket.
 
-use std::io::{Cursor, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,6 @@ use axum::routing::get;
 use fastwebsockets::upgrade::{IncomingUpgrade, UpgradeFut};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
@@ -232,9 +231,7 @@ async fn serve<G: Game>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, 
         return tracing::error!(kind = "failed", room, "a socket of an unknown kind");
     };
     let (read, write) = parts.io.into_inner().into_split();
-    // What came right behind the request was read with it; the buffer that it stands in goes.
-    let read = Cursor::new(parts.read_buf.to_vec()).chain(read);
-    socket::serve(shared, room, visitor, read, write).await;
+    socket::serve(shared, room, visitor, (parts.read_buf, read), write).await;
 }
 
 /// Whether one of the items that a header lists is as wanted.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Semaphore, mpsc, watch};
 
+use super::Threads;
 use super::room_task::{self, Command};
 use crate::limits;
 use crate::room::Game;
@@ -17,6 +18,7 @@ pub(super) type Make<G> = Arc<dyn Fn(&str) -> G + Send + Sync>;
 pub(super) struct Registry<G: Game> {
     make: Make<G>,
     pub(super) settings: Settings,
+    pub(super) threads: Option<Threads>,
     pub(super) sleep: std::time::Duration,
     max_rooms: usize,
     rooms: Mutex<Rooms<G>>,
@@ -56,11 +58,12 @@ impl<G: Game> Registry<G> {
     pub(super) fn new(
         make: Make<G>,
         settings: Settings,
+        threads: Option<Threads>,
         sleep: std::time::Duration,
         max_rooms: usize,
     ) -> Registry<G> {
         let rooms = Mutex::new(Rooms { by_name: HashMap::new(), next: 0 });
-        Registry { make, settings, sleep, max_rooms, rooms }
+        Registry { make, settings, threads, sleep, max_rooms, rooms }
     }
 
     /// The room of that name, created if need be.

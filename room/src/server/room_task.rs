@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
+use super::frames::Message;
 use super::outbox::{End, Outbox};
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
@@ -25,7 +26,7 @@ pub(super) enum Command<G: Game> {
     /// A client was let in.
     Open(Box<Open>),
     /// A whole message.
-    Message { conn: ConnectionId, bytes: Vec<u8> },
+    Message { conn: ConnectionId, bytes: Message },
     /// A socket ended.
     Close { conn: ConnectionId, how: Closed },
     /// A look at the room between two ticks.
@@ -68,7 +69,8 @@ struct RoomTask<G: Game> {
     place: Place<G>,
     runtime: Runtime<G>,
     commands: mpsc::Receiver<Command<G>>,
-    links: HashMap<ConnectionId, Link>,
+    // Looked up for each message, by numbers that the server itself gives.
+    links: HashMap<ConnectionId, Link, ahash::RandomState>,
     // Connections that have taken permits since the last tick.
     heard: Vec<ConnectionId>,
     // Connections that did not drain; told to the runtime once it has been drained.
@@ -111,7 +113,7 @@ pub(super) async fn run<G: Game>(
         place,
         runtime,
         commands,
-        links: HashMap::new(),
+        links: HashMap::with_hasher(ahash::RandomState::with_seeds(9, 10, 11, 12)),
         heard: Vec::new(),
         overflowed: Vec::new(),
         opened: Instant::now(),
@@ -129,7 +131,14 @@ async fn create<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, 
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| format!("no random seed: {error}"))?;
     let (name, settings) = (place.name.clone(), place.registry.settings.clone());
-    let made = tokio::task::spawn_blocking(move || Runtime::new(make(&name), settings, seed));
+    let threads = place.registry.threads.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let mut runtime = Runtime::new(make(&name), settings, seed)?;
+        if let Some(threads) = threads {
+            runtime.set_workers(Box::new(threads));
+        }
+        Ok::<_, crate::runtime::StartError>(runtime)
+    });
     match made.await {
         Ok(Ok(runtime)) => Ok(runtime),
         Ok(Err(error)) => Err(error.to_string()),
@@ -145,13 +154,22 @@ const NOT_SAVED: &str = r#"{"saved":false}"#;
 
 impl<G: Game> RoomTask<G> {
     async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Outcome {
+        let deadline = |task: &Self| (task.opened + task.pace.next()).into();
+        let (stopped, due) = (stopped(stop), tokio::time::sleep_until(deadline(self)));
+        tokio::pin!(stopped, due);
         loop {
-            let deadline = self.opened + self.pace.next();
             let step = tokio::select! {
                 biased;
-                () = stopped(stop) => return Outcome::Stopped,
-                () = tokio::time::sleep_until(deadline.into()) => self.guarded(Self::turn),
+                () = &mut stopped => return Outcome::Stopped,
+                () = &mut due => {
+                    let step = self.guarded(Self::turn);
+                    due.as_mut().reset(deadline(self));
+                    step
+                }
                 Some(command) = self.commands.recv() => self.guarded(|task| task.take(command)),
+                () = std::future::ready(()), if self.runtime.is_hasty() => self.guarded(|task| {
+                    task.runtime.improve();
+                }),
             };
             if let Err(message) = step {
                 return Outcome::Failed(message);
@@ -171,10 +189,12 @@ impl<G: Game> RoomTask<G> {
 
     /// A command, and what waits behind it.
     fn take(&mut self, first: Command<G>) {
-        self.handle(first);
+        // Reading the clock for each costs more than handling most of them.
+        let now = self.now();
+        self.handle(first, now);
         for _ in 0..limits::ROOM_QUEUE {
             let Ok(command) = self.commands.try_recv() else { break };
-            self.handle(command);
+            self.handle(command, now);
         }
     }
 
@@ -193,8 +213,7 @@ impl<G: Game> RoomTask<G> {
         }
     }
 
-    fn handle(&mut self, command: Command<G>) {
-        let now = self.now();
+    fn handle(&mut self, command: Command<G>, now: Duration) {
         match command {
             Command::Check(check) => {
                 let Check { resume, reply, turn } = *check;

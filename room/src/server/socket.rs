@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -80,9 +82,14 @@ impl Stop {
     }
 }
 
-/// Serves an upgraded socket until it ends.
-pub(super) async fn serve<G, R, W>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, read: R, write: W)
-where
+/// Serves an upgraded socket until it ends. `came` was read with the request.
+pub(super) async fn serve<G, R, W>(
+    shared: Arc<Shared<G>>,
+    room: String,
+    visitor: Visitor,
+    (came, read): (Bytes, R),
+    write: W,
+) where
     G: Game,
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -96,7 +103,8 @@ where
     let writer = Abort(tokio::spawn(outbox.clone().write(write)));
     let (stop, _leave) = match place {
         Place::Door(pass) => {
-            let mut frames = Frames::new(&mut read);
+            let mut frames = Frames::new(&mut read, &came);
+            drop(came);
             let guest = Guest { address, pass, stop: running.clone() };
             let Err(stop) = converse(&shared, &room, guest, &mut frames, &outbox, heard).await;
             (stop, None)
@@ -330,22 +338,37 @@ async fn listen<G: Game, S: AsyncRead + Unpin>(
     inbox: &Semaphore,
     pulse: &mut Pulse,
 ) -> Result<Infallible, Stop> {
+    let ended = outbox.ended();
+    tokio::pin!(ended);
     loop {
         let bytes = tokio::select! {
             biased;
-            _ = outbox.ended() => return Err(Stop::Ended),
+            _ = &mut ended => return Err(Stop::Ended),
             message = frames.next(outbox) => message?,
             lost = pulse.lost(outbox) => return Err(Stop::Lost(lost)),
         };
+        let cost = cost(&bytes) as u32;
+        let mut command = Command::Message { conn, bytes };
+        if let Ok(permit) = inbox.try_acquire_many(cost) {
+            permit.forget();
+            match room.try_send(command) {
+                Ok(()) => continue,
+                Err(TrySendError::Closed(_)) => return Err(Stop::Ended),
+                Err(TrySendError::Full(back)) => {
+                    inbox.add_permits(cost as usize);
+                    command = back;
+                }
+            }
+        }
         // A connection that says too much waits for the next tick, and holds up nobody else.
         let hand_over = async {
-            let permit = inbox.acquire_many(cost(&bytes) as u32).await.map_err(|_| Stop::Ended)?;
+            let permit = inbox.acquire_many(cost).await.map_err(|_| Stop::Ended)?;
             permit.forget();
-            room.send(Command::Message { conn, bytes }).await.map_err(|_| Stop::Ended)
+            room.send(command).await.map_err(|_| Stop::Ended)
         };
         tokio::select! {
             biased;
-            _ = outbox.ended() => return Err(Stop::Ended),
+            _ = &mut ended => return Err(Stop::Ended),
             handed = hand_over => handed?,
         }
     }

@@ -52,23 +52,68 @@ impl RecordBuffer {
         self.records
     }
 
-    /// Appends a record.
+    /// Appends a record that lies at `at` of `bytes`, behind which [`STEP`] more can be read.
     #[inline(always)]
-    pub fn push(&mut self, records: &Records, at: RecordRef) {
-        let (from, len) = (at.start as usize, at.len as usize);
+    pub fn push(&mut self, bytes: &[u8], at: RecordRef) {
+        self.push_all(bytes, at.len as usize, std::iter::once(at));
+    }
+
+    /// Appends so many records that lie side by side.
+    #[inline]
+    pub fn push_run(&mut self, bytes: &[u8], from: usize, to: usize, records: usize) {
+        let (len, mut at) = (to - from, 0);
+        let room = self.room(len);
+        if len > 16 * STEP {
+            room[..len].copy_from_slice(&bytes[from..to]);
+        } else {
+            while at < len {
+                copy_step(room, at, bytes, from + at);
+                at += STEP;
+            }
+        }
+        self.used += len;
+        self.records += records;
+    }
+
+    /// Appends records that lie at these places of `bytes`, which take at most `most` bytes.
+    #[inline(always)]
+    pub fn push_all(&mut self, bytes: &[u8], most: usize, at: impl Iterator<Item = RecordRef>) {
+        let room = self.room(most);
+        let (mut end, mut records) = (0, 0);
+        for RecordRef { start, len, .. } in at {
+            let (start, len) = (start as usize, len as usize);
+            if len <= STEP {
+                copy_step(room, end, bytes, start);
+            } else {
+                room[end..end + len].copy_from_slice(&bytes[start..start + len]);
+            }
+            end += len;
+            records += 1;
+        }
+        self.used += end;
+        self.records += records;
+    }
+
+    /// Where the next so many bytes go, and a step more.
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> &mut [u8] {
         let end = self.used + len;
         if end + STEP > self.bytes.len() {
-            self.bytes.resize(2 * (end + STEP).max(1024), 0);
+            self.grow(end);
         }
-        let source = records.bytes.as_slice();
-        if len <= STEP {
-            self.bytes[self.used..self.used + STEP].copy_from_slice(&source[from..from + STEP]);
-        } else {
-            self.bytes[self.used..end].copy_from_slice(&source[from..from + len]);
-        }
-        self.used = end;
-        self.records += 1;
+        &mut self.bytes[self.used..]
     }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.bytes.resize(2 * (end + STEP).max(1024), 0);
+    }
+}
+
+/// Copies [`STEP`] bytes.
+#[inline(always)]
+pub fn copy_step(to: &mut [u8], at: usize, from: &[u8], start: usize) {
+    to[at..at + STEP].copy_from_slice(&from[start..start + STEP]);
 }
 
 /// The records of one seal.
@@ -82,6 +127,8 @@ pub struct Records {
     /// Numbers of groups.
     by_shape: BTreeMap<(u8, Sealed), usize>,
     last_group: usize,
+    /// What the last record has.
+    sealed: Sealed,
     /// Records encoded since the room began: tests count them.
     pub encoded: u64,
 }
@@ -120,27 +167,45 @@ impl Records {
         id: EntityId,
         kind: u8,
         fields: usize,
-        seal: impl FnOnce(&mut SentBytes) -> Sealed,
-    ) -> FieldMask {
-        let start = self.bytes.len();
-        varint::put(self.bytes.head(), id.get());
-        let sealed = seal(&mut self.bytes);
-        if sealed.changed.is_empty() {
-            self.bytes.truncate(start);
-            return sealed.changed;
+        seal: impl FnOnce(&mut SentBytes, &mut Sealed),
+    ) -> &FieldMask {
+        if let Some(record) = self.encode(id, kind, fields, seal) {
+            self.table[slot as usize] = record;
+            self.changed.insert(slot);
+            self.slots.push(slot);
         }
-        let group = self.group(kind, fields, sealed) as u32;
-        let len = (self.bytes.len() - start) as u32;
-        self.table[slot as usize] = RecordRef { start: start as u32, len, group };
-        self.changed.insert(slot);
-        self.slots.push(slot);
-        self.encoded += 1;
-        sealed.changed
+        &self.sealed.changed
     }
 
-    fn group(&mut self, kind: u8, fields: usize, sealed: Sealed) -> usize {
-        let same = |g: &Group| g.kind == kind && g.sealed == sealed;
-        if !self.groups.get(self.last_group).is_some_and(same) {
+    /// Encodes a record, unless nothing changed: the caller keeps where it lies.
+    #[inline]
+    pub fn encode(
+        &mut self,
+        id: EntityId,
+        kind: u8,
+        fields: usize,
+        seal: impl FnOnce(&mut SentBytes, &mut Sealed),
+    ) -> Option<RecordRef> {
+        let start = self.bytes.len();
+        varint::put(self.bytes.head(), id.get());
+        self.sealed = Sealed::default();
+        seal(&mut self.bytes, &mut self.sealed);
+        if self.sealed.changed.is_empty() {
+            self.bytes.truncate(start);
+            return None;
+        }
+        let group = self.group(kind, fields) as u32;
+        let len = (self.bytes.len() - start) as u32;
+        self.encoded += 1;
+        Some(RecordRef { start: start as u32, len, group })
+    }
+
+    /// The group of the record that was just encoded.
+    #[inline]
+    fn group(&mut self, kind: u8, fields: usize) -> usize {
+        let last = self.groups.get(self.last_group);
+        if !last.is_some_and(|group| group.kind == kind && group.sealed.is(&self.sealed, fields)) {
+            let sealed = self.sealed;
             self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
                 let mut head = Vec::new();
                 update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);
@@ -164,11 +229,25 @@ impl Records {
         &self.changed
     }
 
+    /// Where the record of a slot lies, if it changed.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, slot: u32) -> Option<RecordRef> {
+        self.changed.contains(slot).then(|| self.at(slot))
+    }
+
     /// Where the record of a changed slot lies.
     #[inline]
     #[must_use]
     pub fn at(&self, slot: u32) -> RecordRef {
         self.table[slot as usize]
+    }
+
+    /// The bytes of all records, padded so that a short one can be copied in one step.
+    #[inline]
+    #[must_use]
+    pub fn all_bytes(&self) -> &[u8] {
+        self.bytes.as_slice()
     }
 
     /// The bytes of a record.

@@ -14,6 +14,8 @@ pub struct Table<K> {
     entered: BTreeSet<EntityId>,
     changed: BTreeMap<EntityId, FieldMask>,
     left: BTreeSet<EntityId>,
+    /// Copies of what left and is retained.
+    retained: BTreeMap<EntityId, K>,
 }
 
 impl<K: Visible> Table<K> {
@@ -25,6 +27,7 @@ impl<K: Visible> Table<K> {
             entered: BTreeSet::new(),
             changed: BTreeMap::new(),
             left: BTreeSet::new(),
+            retained: BTreeMap::new(),
         }
     }
 
@@ -37,6 +40,17 @@ impl<K: Visible> Table<K> {
     /// All entities in ID order.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = (EntityId, &K)> + '_ {
         self.rows.iter().map(|(id, entity)| (*id, entity))
+    }
+
+    /// A retained entity, as it was when it left.
+    #[must_use]
+    pub fn get_retained(&self, id: EntityId) -> Option<&K> {
+        self.retained.get(&id)
+    }
+
+    /// Retained entities in ID order.
+    pub fn retained(&self) -> impl DoubleEndedIterator<Item = (EntityId, &K)> + '_ {
+        self.retained.iter().map(|(id, entity)| (*id, entity))
     }
 
     /// Those that entered and are still here.
@@ -52,6 +66,20 @@ impl<K: Visible> Table<K> {
     /// Those that were here and left.
     pub fn left(&self) -> impl Iterator<Item = EntityId> + '_ {
         self.left.iter().copied()
+    }
+}
+
+impl<K> Table<K> {
+    /// Takes an entity out of those that are here, and reports it as left.
+    fn remove(&mut self, id: EntityId) -> Option<K> {
+        let entity = self.rows.remove(&id);
+        // One that entered since the last look was never here for the game. Where an earlier one under its ID
+        // has left, that leave stands.
+        if entity.is_some() && !self.entered.remove(&id) {
+            self.left.insert(id);
+        }
+        self.changed.remove(&id);
+        entity
     }
 }
 
@@ -81,6 +109,14 @@ pub trait AnyTable: Any + Send + Sync {
     ) -> Result<(), DecodeError>;
     /// Drops an entity; returns whether it was here.
     fn leave(&mut self, id: EntityId) -> bool;
+    /// Drops an entity and retains a copy of it.
+    fn retain(&mut self, id: EntityId);
+    /// A retained copy enters again, with a change read from `r`.
+    fn enter_again(&mut self, id: EntityId, mask: FieldMask, r: &mut Reader<'_>) -> Result<(), DecodeError>;
+    /// Drops a retained copy.
+    fn forget(&mut self, id: EntityId);
+    /// Drops every retained copy.
+    fn forget_retained(&mut self);
     /// Drops every entity.
     fn leave_all(&mut self);
     /// Forgets what entered, changed and left.
@@ -122,14 +158,29 @@ impl<K: Visible> AnyTable for Table<K> {
     }
 
     fn leave(&mut self, id: EntityId) -> bool {
-        let here = self.rows.remove(&id).is_some();
-        // One that entered since the last look was never here for the game. Where an earlier one under its ID
-        // has left, that leave stands.
-        if here && !self.entered.remove(&id) {
-            self.left.insert(id);
+        self.remove(id).is_some()
+    }
+
+    fn retain(&mut self, id: EntityId) {
+        if let Some(entity) = self.remove(id) {
+            self.retained.insert(id, entity);
         }
-        self.changed.remove(&id);
-        here
+    }
+
+    fn enter_again(&mut self, id: EntityId, mask: FieldMask, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let mut entity = self.retained.remove(&id).ok_or(DecodeError::Unknown)?;
+        record::apply(&mut entity, mask, FieldMask::NONE, r)?;
+        self.rows.insert(id, entity);
+        self.entered.insert(id);
+        Ok(())
+    }
+
+    fn forget(&mut self, id: EntityId) {
+        self.retained.remove(&id);
+    }
+
+    fn forget_retained(&mut self) {
+        self.retained.clear();
     }
 
     fn leave_all(&mut self) {

@@ -1,11 +1,13 @@
 //! Why a connection sees an entity, or does not.
 
 use super::Views;
+use super::budget;
 use super::interest::{Lens, Part, PartView};
 use super::limit;
-use super::viewer::Held;
+use super::viewer::Viewer;
 use super::world::World;
 use crate::store::bits::Bits;
+use crate::tick::Tick;
 
 /// The answer for one connection and entity, as of the last send.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +22,21 @@ pub struct Explanation {
     /// The entity's rank among what the limit counts, from 1, and the limit; none where there is no limit or
     /// the entity is not counted.
     pub rank: Option<(usize, usize)>,
+    /// How many sends lie between two records of it: 1 without rates by distance.
+    pub period: u32,
     /// What is held back of it.
-    pub held: Option<Held>,
+    pub held: Option<HeldBack>,
+}
+
+/// What is held back of an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// What the client has of it: everything up to this tick, or nothing, for its enter is what is held back.
+    pub since: Option<Tick>,
+    /// The tick of the send by which the rest goes: the next at which it is due at its rate, or the one up to which a
+    /// budget lets it wait, where the connection takes every update and neither leaves nor state use the budget up.
+    /// None where only the size of updates or the window hold it back.
+    pub until: Option<Tick>,
 }
 
 impl Views {
@@ -37,11 +52,33 @@ impl Views {
             .map(|(i, (part, view))| explain_part(i, part, view, viewer, slot, lens))
             .collect();
         Some(Explanation {
-            sent: looking.knows(slot),
-            member: looking.view.contains(slot),
+            sent: looking.knows(slot, &self.parts),
+            member: looking.is_member(slot, &self.parts),
             rank: self.limit.most.and_then(|most| Some((self.rank(viewer, slot, world, lens)?, most))),
             parts,
-            held: looking.held(slot).copied(),
+            period: self.rates.period(looking.pace(slot)),
+            held: self.held_back(looking, slot, world),
+        })
+    }
+
+    fn held_back(&self, looking: &Viewer, slot: u32, world: &World) -> Option<HeldBack> {
+        if let Some(held) = looking.held(slot) {
+            let until = self.share.map(|share| {
+                let wanted = looking
+                    .members(&self.parts, world)
+                    .iter()
+                    .map(|(_, slot)| looking.most(*slot, world))
+                    .sum();
+                let sends = budget::longest_wait(wanted, share.saturating_sub(budget::UPDATE_HEAD));
+                Tick(held.from.0 + sends * u64::from(self.settings.send_every))
+            });
+            return Some(HeldBack { since: held.since, until });
+        }
+        let pace = looking.pace(slot);
+        let waits = pace > 0 && self.rates.pending(pace, slot >> 6) >> (slot & 63) & 1 != 0;
+        waits.then(|| HeldBack {
+            since: Some(self.rates.last_due(pace, slot, self.last)),
+            until: Some(self.rates.next_due(pace, slot)),
         })
     }
 
@@ -52,7 +89,7 @@ impl Views {
         for (i, (part, view)) in self.parts.iter().zip(&looking.parts).enumerate().skip(1) {
             let mut one = Vec::new();
             part.show(view, &mut one);
-            for slot in one.into_iter().filter(|slot| !part.narrows || lens.sees(i, viewer, *slot)) {
+            for slot in one.into_iter().filter(|slot| !part.narrows || lens.sees_one(i, viewer, *slot)) {
                 shown.insert(slot);
             }
         }
@@ -93,7 +130,7 @@ fn explain_part(
     let common = part.common(view, slot);
     let mut shown = Vec::new();
     part.show(view, &mut shown);
-    let shows = shown.contains(&slot) && (!part.narrows || lens.sees(index, viewer, slot));
+    let shows = shown.contains(&slot) && (!part.narrows || lens.sees_one(index, viewer, slot));
     PartAnswer {
         common: common.iter().map(|number| part.table.name(*number)).collect(),
         distance: part.distance2(view, slot).map(f64::sqrt),

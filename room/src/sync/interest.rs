@@ -1,9 +1,15 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
-use super::keys::{Cell, CellKey, EVERYWHERE, Key, KeyTable, Keys};
+use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
+use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
+use super::keys::{CellKey, Key, Keys};
+use super::rates::Pace;
+use super::seen::Seen;
+use super::viewer::Asked;
+use super::workers::Shared;
 use crate::limits;
 use crate::store::bits::SlotSet;
-use crate::tick::Tick;
+use crate::store::records::Records;
 
 /// What a part of an interest is, apart from the game's own code.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +38,15 @@ pub enum Reach {
     Radius(u16, u16),
 }
 
+impl Reach {
+    /// What is shown of cells that the edge cuts.
+    #[must_use]
+    pub fn circle(self, cell: f64) -> Circle {
+        let r = if let Reach::Range(r, _) = self { r } else { 0.0 };
+        Circle::new(r, cell)
+    }
+}
+
 /// Where a grid places an entity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
@@ -44,21 +59,42 @@ pub enum Place {
 }
 
 /// The game's answers, without the game's type. Parts are numbered in the order of the interest.
-pub trait Lens {
-    /// Where part `part`, a grid, places the entity of a slot.
-    fn place(&self, part: usize, slot: u32) -> Place;
+pub trait Lens: Sync {
+    /// Appends where part `part`, a grid, places the entity of each slot.
+    fn place(&self, part: usize, slots: &[u32], places: &mut Vec<Place>);
     /// The keys that part `part`, not a grid, gives the entity of a slot.
     fn keys(&self, part: usize, slot: u32, keys: &mut Keys);
     /// Where a viewer stands in part `part`, a grid.
     fn around(&self, part: usize, viewer: u32) -> Option<[f64; 3]>;
     /// What a viewer subscribes to in part `part`, not a grid.
     fn subscriptions(&self, part: usize, viewer: u32, keys: &mut Keys);
-    /// Whether the viewer sees the entity of a slot, of which part `part` says that it may.
-    fn sees(&self, part: usize, viewer: u32, slot: u32) -> bool;
-    /// How important the entity of a slot is to a viewer; higher is kept.
-    fn priority(&self, viewer: u32, slot: u32) -> f64;
+    /// Appends whether the viewer sees the entity of each slot, of which part `part` says that it may.
+    fn sees(&self, part: usize, viewer: u32, slots: &[u32], answers: &mut Vec<bool>);
+    /// Appends how important the entity of each slot is to a viewer; higher is kept.
+    fn priorities(&self, viewer: u32, slots: &[u32], answers: &mut Vec<f64>);
     /// Bookkeeping of what was refused.
-    fn notes(&self) -> &std::cell::RefCell<Notes>;
+    fn notes(&self) -> &Shared<Notes>;
+}
+
+impl dyn Lens + '_ {
+    /// Whether the viewer sees the entity of a slot, of which part `part` says that it may.
+    pub fn sees_one(&self, part: usize, viewer: u32, slot: u32) -> bool {
+        let mut answers = Vec::new();
+        self.sees(part, viewer, &[slot], &mut answers);
+        answers == [true]
+    }
+
+    /// How important the entity of a slot is to a viewer.
+    pub fn priority(&self, viewer: u32, slot: u32) -> f64 {
+        let mut answers = Vec::new();
+        self.priorities(viewer, &[slot], &mut answers);
+        answers.first().copied().unwrap_or(f64::NAN)
+    }
+
+    /// Takes note of what was refused.
+    pub fn note(&self, note: impl FnOnce(&mut Notes)) {
+        self.notes().with(note);
+    }
 }
 
 /// What an interest got wrong, for the log.
@@ -85,6 +121,8 @@ pub struct Part {
     pub shape: Shape,
     /// Whether the game narrows it further, pair by pair.
     pub narrows: bool,
+    /// How often it sends by squared distance; nothing where always.
+    pub bands: Vec<(f64, Pace)>,
     /// Its keys.
     pub table: KeyTable,
 }
@@ -96,17 +134,72 @@ pub struct PartView {
     point: Option<[f64; 3]>,
     /// The cells it subscribed to, as corners, where it took a whole box of them.
     corners: Option<([i64; 3], [i64; 3])>,
-    /// Numbers of its keys, sorted.
-    pub keys: Vec<u32>,
+    /// Numbers of its keys: the everywhere key, then others in the order in which a grid's box has them.
+    order: Vec<u32>,
+    /// The same, sorted.
+    keys: Vec<u32>,
+    /// Where each of the sorted ones stands in `order`.
+    places: Vec<u32>,
+    /// It stands elsewhere, or has other keys, than at the last update.
+    pub moved: bool,
+    /// Places in `order` of keys that were touched since the last update, where it has not moved.
+    pub dirty: Vec<u32>,
+    /// What the game answered at the last look, where it narrows the part.
+    pub asked: Asked,
     /// What this part showed at the last update, where the part remembers.
     pub shown: SlotSet,
+    /// What this part showed at the last update, where the viewer sees by cells.
+    pub seen: Seen,
+}
+
+impl PartView {
+    /// Where it stands.
+    #[must_use]
+    pub fn point(&self) -> Option<[f64; 3]> {
+        self.point
+    }
+
+    /// The box of cells that it subscribes to, if it is one.
+    #[must_use]
+    pub fn corners(&self) -> Option<([i64; 3], [i64; 3])> {
+        self.corners
+    }
+
+    /// Numbers of its keys, in the order of looking.
+    #[must_use]
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// A number by which those that look at the same things stand near each other; none where it is not known.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        match self.corners {
+            Some((low, _)) => Some(curve(low)),
+            None => self.order.get(1).map(|number| u64::from(*number)),
+        }
+    }
+
+    /// The place of a key in the order of looking.
+    #[must_use]
+    pub fn place_of(&self, number: u32) -> Option<u32> {
+        self.keys.binary_search(&number).ok().map(|at| self.places[at])
+    }
+
+    /// A new look at everything is not needed until something happens.
+    pub fn settle(&mut self) {
+        self.moved = false;
+        self.dirty.clear();
+    }
 }
 
 impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        Part { shape, narrows, table: KeyTable::new() }
+        let (edge, flat) =
+            if let Shape::Grid { cell, axes, .. } = shape { (cell, !axes[2]) } else { (0.0, true) };
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge, flat) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -119,30 +212,54 @@ impl Part {
         }
     }
 
-    /// Asks the keys of a slot's entity.
-    pub fn rekey(&mut self, index: usize, slot: u32, lens: &dyn Lens, keys: &mut Keys, tick: Tick) {
-        match self.shape {
-            Shape::Keys => {
-                keys.begin(limits::ENTITY_KEYS);
-                lens.keys(index, slot, keys);
-                if keys.refused() > 0 {
-                    lens.notes().borrow_mut().entity_keys.push(slot);
+    /// Asks the keys of the entities of slots, and notes the records of those that changed.
+    pub fn rekey(
+        &mut self,
+        index: usize,
+        slots: &[u32],
+        records: &Records,
+        lens: &dyn Lens,
+        scratch: &mut RekeyScratch,
+    ) {
+        let Shape::Grid { axes, cell, prefix, .. } = self.shape else {
+            for slot in slots {
+                scratch.keys.begin(limits::ENTITY_KEYS);
+                lens.keys(index, *slot, &mut scratch.keys);
+                if scratch.keys.refused() > 0 {
+                    lens.note(|notes| notes.entity_keys.push(*slot));
                 }
-                self.table.set(slot, keys.as_slice(), tick);
+                self.table.set(*slot, scratch.keys.as_slice());
+                self.mark(*slot, records);
             }
-            Shape::Grid { axes, cell, prefix, .. } => match lens.place(index, slot) {
-                Place::Nowhere => self.table.remove(slot, tick),
-                Place::Everywhere => self.table.set(slot, &[Key::EVERYWHERE], tick),
-                Place::At(point) if on_axes(point, axes).iter().all(|x| x.is_finite()) => {
+            return;
+        };
+        scratch.places.clear();
+        lens.place(index, slots, &mut scratch.places);
+        for (slot, place) in slots.iter().zip(&scratch.places) {
+            match *place {
+                Place::Nowhere => self.table.remove(*slot),
+                Place::Everywhere => self.table.set(*slot, &[Key::EVERYWHERE]),
+                Place::At(point) => {
                     let point = on_axes(point, axes);
-                    let key = CellKey { prefix, cell: cell_of(point, cell) };
-                    self.table.place(slot, key, point, tick);
+                    if point.iter().all(|x| x.is_finite()) {
+                        let at = [0, 1, 2].map(|i| if axes[i] { cell_on(point[i], cell) } else { 0 });
+                        self.table.place(*slot, CellKey { prefix, cell: at }, point, records.get(*slot));
+                        continue;
+                    } else {
+                        lens.note(|notes| notes.bad_positions.push(*slot));
+                        self.table.remove(*slot);
+                    }
                 }
-                Place::At(_) => {
-                    lens.notes().borrow_mut().bad_positions.push(slot);
-                    self.table.remove(slot, tick);
-                }
-            },
+            }
+            self.mark(*slot, records);
+        }
+    }
+
+    /// Notes the record of a slot, if it changed.
+    #[inline]
+    pub fn mark(&mut self, slot: u32, records: &Records) {
+        if let Some(record) = records.get(slot) {
+            self.table.mark(slot, record);
         }
     }
 
@@ -160,19 +277,21 @@ impl Part {
                 scratch.keys.begin(limits::SUBSCRIPTIONS - 1);
                 lens.subscriptions(index, viewer, &mut scratch.keys);
                 if scratch.keys.refused() > 0 {
-                    lens.notes().borrow_mut().subscriptions.push(viewer);
+                    lens.note(|notes| notes.subscriptions.push(viewer));
                 }
                 scratch.numbers.clear();
                 scratch.numbers.push(EVERYWHERE);
                 for key in scratch.keys.as_slice() {
                     scratch.numbers.push(self.table.intern(key));
                 }
-                self.resubscribe(viewer, view, &mut scratch.numbers)
+                scratch.numbers.sort_unstable();
+                scratch.numbers.dedup();
+                self.resubscribe(viewer, view, scratch)
             }
             Shape::Grid { axes, cell, prefix, reach } => {
                 let mut point = lens.around(index, viewer).map(|p| on_axes(p, axes));
                 if point.is_some_and(|p| !p.iter().all(|x| x.is_finite())) {
-                    lens.notes().borrow_mut().bad_arounds.push(viewer);
+                    lens.note(|notes| notes.bad_arounds.push(viewer));
                     point = None;
                 }
                 if point == view.point && !view.keys.is_empty() {
@@ -182,7 +301,9 @@ impl Part {
                 let corners = point.map(|p| corners(p, axes, cell, reach));
                 if corners.is_some() && corners == view.corners {
                     // The same cells; where distance counts, what is within it may differ.
-                    return matches!(reach, Reach::Range(..));
+                    let differs = matches!(reach, Reach::Range(..)) || !self.bands.is_empty();
+                    view.moved |= differs;
+                    return differs;
                 }
                 scratch.numbers.clear();
                 scratch.numbers.push(EVERYWHERE);
@@ -196,53 +317,78 @@ impl Part {
                     } else {
                         let cut = nearest_cells(point, corners, cell, reach, &mut scratch.cells);
                         if cut {
-                            lens.notes().borrow_mut().subscriptions.push(viewer);
+                            lens.note(|notes| notes.subscriptions.push(viewer));
                         }
                         for (_, cell) in &scratch.cells {
                             scratch.numbers.push(self.table.intern(&CellKey { prefix, cell: *cell }.into()));
                         }
                     }
                 }
-                self.resubscribe(viewer, view, &mut scratch.numbers);
+                self.resubscribe(viewer, view, scratch);
+                view.moved = true;
                 true
             }
         }
     }
 
-    fn resubscribe(&mut self, viewer: u32, view: &mut PartView, numbers: &mut Vec<u32>) -> bool {
-        numbers.sort_unstable();
-        numbers.dedup();
-        let differs = *numbers != view.keys;
-        if differs {
-            self.table.subscribe(viewer, &mut view.keys, numbers);
+    /// Gives a viewer these keys, which stand in the order of looking. Returns whether they differ from what it had.
+    fn resubscribe(&mut self, viewer: u32, view: &mut PartView, scratch: &mut SubscribeScratch) -> bool {
+        if scratch.numbers == view.order {
+            return false;
         }
-        differs
+        scratch.sorted.clear();
+        scratch.sorted.extend(scratch.numbers.iter().copied().zip(0..));
+        scratch.sorted.sort_unstable();
+        scratch.old.clear();
+        std::mem::swap(&mut scratch.old, &mut view.keys);
+        view.keys.extend(scratch.sorted.iter().map(|(number, _)| *number));
+        self.table.subscribe(viewer, &scratch.old, &view.keys);
+        view.places.clear();
+        view.places.extend(scratch.sorted.iter().map(|(_, place)| *place));
+        view.order.clear();
+        view.order.extend_from_slice(&scratch.numbers);
+        view.moved = true;
+        true
+    }
+
+    /// Gives a viewer exactly these keys of a part without a grid.
+    pub fn give(
+        &mut self,
+        viewer: u32,
+        view: &mut PartView,
+        numbers: &[u32],
+        scratch: &mut SubscribeScratch,
+    ) {
+        scratch.numbers.clear();
+        scratch.numbers.extend_from_slice(numbers);
+        self.resubscribe(viewer, view, scratch);
     }
 
     /// Ends a viewer's subscriptions.
-    pub fn unsubscribe(&mut self, viewer: u32, view: &mut PartView) {
-        self.table.subscribe(viewer, &mut view.keys, &[]);
+    pub fn unsubscribe(&mut self, viewer: u32, view: &PartView) {
+        self.table.subscribe(viewer, &view.keys, &[]);
     }
 
     /// Appends the slots that this part shows a viewer now, given what it showed at the last update. One with
     /// several keys in common may stand there several times.
     pub fn show(&self, view: &PartView, slots: &mut Vec<u32>) {
         let Shape::Grid { cell, axes, reach, .. } = self.shape else {
-            for number in &view.keys {
-                slots.extend_from_slice(&self.table.cell(*number).members);
+            for number in &view.order {
+                slots.extend(self.table.cell(*number).members());
             }
             return;
         };
-        slots.extend_from_slice(&self.table.cell(EVERYWHERE).members);
+        slots.extend(self.table.cell(EVERYWHERE).members());
         let Some(point) = view.point else { return };
-        for number in &view.keys {
+        let circle = reach.circle(cell);
+        for number in &view.order {
             let of = self.table.cell(*number);
-            let Some(at) = of.at.filter(|_| !of.members.is_empty()) else { continue };
+            let Some(at) = self.table.at(*number).filter(|_| !of.words().is_empty()) else { continue };
             let cut = match reach {
                 Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
                 Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
             };
-            show_cell(point, of, cut, view, slots);
+            show_cell(point, of, cut, &circle, view, slots);
         }
     }
 
@@ -252,38 +398,56 @@ impl Part {
         Some(distance2(view.point?, self.table.point_of(slot)?))
     }
 
+    /// How often it sends a viewer an entity that it shows.
+    #[must_use]
+    pub fn pace(&self, view: &PartView, slot: u32) -> Pace {
+        let Some((_, last)) = self.bands.last() else { return 0 };
+        let Some(distance2) = self.distance2(view, slot) else { return 0 };
+        self.bands.iter().find(|(most, _)| distance2 <= *most).map_or(*last, |(_, pace)| *pace)
+    }
+
     /// Keys that a viewer and a slot have in common.
     #[must_use]
     pub fn common(&self, view: &PartView, slot: u32) -> Vec<u32> {
-        self.table.keys_of(slot).filter(|number| view.keys.binary_search(number).is_ok()).collect()
+        let keys = self.table.places_of(slot).iter().map(|(number, _)| *number);
+        keys.filter(|number| view.keys.binary_search(number).is_ok()).collect()
+    }
+
+    /// Whether this part showed a viewer a slot at the last update, of a viewer that sees by cells.
+    #[must_use]
+    pub fn showed(&self, view: &PartView, slot: u32) -> bool {
+        let mut places = self.table.places_of(slot).iter();
+        places.any(|(number, place)| {
+            view.place_of(*number).is_some_and(|index| view.seen.has(index as usize, *place))
+        })
     }
 }
 
 /// Appends what a viewer at `point` sees of a cell.
-fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mut Vec<u32>) {
+fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, circle: &Circle, view: &PartView, slots: &mut Vec<u32>) {
+    let shown = |slot: &u32| view.shown.contains(*slot);
     match cut {
         Cut::Outside => {}
-        Cut::Whole => slots.extend_from_slice(&cell.members),
-        Cut::Remembered => slots.extend(cell.members.iter().filter(|slot| view.shown.contains(**slot))),
-        Cut::Exact(r2, release2) if r2 == release2 => {
-            // Which members are near is a coin's throw, so each is written, and counted without a branch.
-            let mut end = slots.len();
-            slots.resize(end + cell.members.len(), 0);
-            for (slot, at) in cell.members.iter().zip(&cell.points) {
-                slots[end] = *slot;
-                end += usize::from(distance2(point, *at) <= r2);
-            }
-            slots.truncate(end);
-        }
+        Cut::Whole => slots.extend(cell.members()),
+        Cut::Remembered => slots.extend(cell.members().filter(shown)),
         Cut::Exact(r2, release2) => {
-            for (slot, at) in cell.members.iter().zip(&cell.points) {
-                let d2 = distance2(point, *at);
-                if d2 <= r2 || (d2 <= release2 && view.shown.contains(*slot)) {
-                    slots.push(*slot);
+            for (w, word) in cell.words().iter().enumerate() {
+                let (near, _) = cell.near(w, point, circle);
+                slots.extend(cell.slots_of(w, near));
+                if release2 > r2 {
+                    let between = cell.near_of(w, word.members & !near, point, release2);
+                    slots.extend(cell.slots_of(w, between).filter(shown));
                 }
             }
         }
     }
+}
+
+/// Buffers of [`Part::rekey`].
+#[derive(Debug, Default)]
+pub struct RekeyScratch {
+    keys: Keys,
+    places: Vec<Place>,
 }
 
 /// Buffers of [`Part::subscribe`].
@@ -291,176 +455,7 @@ fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, view: &PartView, slots: &mu
 pub struct SubscribeScratch {
     keys: Keys,
     numbers: Vec<u32>,
+    sorted: Vec<(u32, u32)>,
+    old: Vec<u32>,
     cells: Vec<(f64, [i64; 3])>,
-}
-
-/// How a cell lies to what a viewer sees.
-enum Cut {
-    Outside,
-    Whole,
-    /// Only what was shown before.
-    Remembered,
-    /// Within the first squared distance, or within the second if it was shown before.
-    Exact(f64, f64),
-}
-
-impl Cut {
-    fn of_radius(point: [f64; 3], there: [i64; 3], cell: f64, r: u16, release: u16) -> Cut {
-        let here = cell_of(point, cell);
-        let away = (0..3).map(|i| here[i].abs_diff(there[i])).max().unwrap_or(0);
-        if away <= u64::from(r) {
-            Cut::Whole
-        } else if away <= u64::from(release) {
-            Cut::Remembered
-        } else {
-            Cut::Outside
-        }
-    }
-
-    /// A cell against a circle. The slack keeps rounding in the corners from deciding: a cell near
-    /// the edge is checked member by member.
-    fn of_range(point: [f64; 3], at: [i64; 3], cell: f64, axes: [bool; 3], r: f64, release: f64) -> Cut {
-        if at.iter().any(|i| [i64::MIN, i64::MAX].contains(i)) {
-            // So far out that the number of the cell says nothing of the place.
-            return Cut::Exact(r * r, release * release);
-        }
-        let (mut near2, mut far2) = (0.0, 0.0);
-        for i in (0..3).filter(|i| axes[*i]) {
-            let low = at[i] as f64 * cell;
-            let (a, b) = (low - point[i], point[i] - (low + cell));
-            let slack = rounding(low.abs() + cell, point[i]);
-            let near = (a.max(b) - slack).max(0.0);
-            let far = (-a).max(-b) + slack;
-            near2 += near * near;
-            far2 += far * far;
-        }
-        const MARGIN: f64 = 1.0 + 1e-9;
-        if near2 > release * release * MARGIN {
-            Cut::Outside
-        } else if far2 * MARGIN < r * r {
-            Cut::Whole
-        } else {
-            Cut::Exact(r * r, release * release)
-        }
-    }
-}
-
-/// More than the rounding of a few sums of two numbers.
-fn rounding(a: f64, b: f64) -> f64 {
-    (a.abs() + b.abs()) * 1e-15
-}
-
-/// The squared straight-line distance.
-#[inline]
-#[must_use]
-pub fn distance2(a: [f64; 3], b: [f64; 3]) -> f64 {
-    let d = [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
-    d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-}
-
-fn on_axes(point: [f64; 3], axes: [bool; 3]) -> [f64; 3] {
-    [0, 1, 2].map(|i| if axes[i] { point[i] } else { 0.0 })
-}
-
-/// The cell of a point: floor(position / cell size) on each axis.
-#[inline]
-#[must_use]
-pub fn cell_of(point: [f64; 3], cell: f64) -> [i64; 3] {
-    point.map(|x| floor(x / cell))
-}
-
-/// Floor as an integer, saturated: without the call that `f64::floor` is on a plain x86-64.
-#[inline]
-fn floor(x: f64) -> i64 {
-    let cut = x as i64;
-    if cut as f64 > x { cut.saturating_sub(1) } else { cut }
-}
-
-/// The corners of the box of cells that a reach covers from a point.
-fn corners(point: [f64; 3], axes: [bool; 3], cell: f64, reach: Reach) -> ([i64; 3], [i64; 3]) {
-    let here = cell_of(point, cell);
-    let on = |i: usize, low: i64, high: i64| if axes[i] { (low, high) } else { (0, 0) };
-    let sides = [0, 1, 2].map(|i| match reach {
-        Reach::Radius(_, release) => {
-            let n = i64::from(release);
-            on(i, here[i].saturating_sub(n), here[i].saturating_add(n))
-        }
-        Reach::Range(_, release) => {
-            let side = |x: f64| floor(x / cell);
-            let reach = release + rounding(point[i], release);
-            on(i, side(point[i] - reach), side(point[i] + reach))
-        }
-    });
-    (sides.map(|s| s.0), sides.map(|s| s.1))
-}
-
-fn count((low, high): ([i64; 3], [i64; 3])) -> u64 {
-    (0..3).map(|i| high[i].abs_diff(low[i]).saturating_add(1)).fold(1, u64::saturating_mul)
-}
-
-fn each_cell((low, high): ([i64; 3], [i64; 3]), mut f: impl FnMut([i64; 3])) {
-    for x in low[0]..=high[0] {
-        for y in low[1]..=high[1] {
-            for z in low[2]..=high[2] {
-                f([x, y, z]);
-            }
-        }
-    }
-}
-
-/// The cells of a reach, nearest first, as many as a viewer may subscribe to; returns whether some are left
-/// out. Looks at no more than a few shells beyond what it keeps, however far the reach.
-fn nearest_cells(
-    point: [f64; 3],
-    (low, high): ([i64; 3], [i64; 3]),
-    cell: f64,
-    reach: Reach,
-    out: &mut Vec<(f64, [i64; 3])>,
-) -> bool {
-    out.clear();
-    let most = limits::SUBSCRIPTIONS - 1;
-    let here = cell_of(point, cell);
-    let reach2 = match reach {
-        Reach::Range(_, release) => release * release * (1.0 + 1e-9),
-        Reach::Radius(..) => f64::INFINITY,
-    };
-    // A box around the point large enough to hold the nearest `most` cells and then some: with n cells to each
-    // side, all cells nearer than n edges are inside.
-    let used = (0..3).filter(|i| high[*i] > low[*i]).count() as u32;
-    let mut n = 1i64;
-    while (2 * n as u64 + 1).pow(used.max(1)) < 8 * most as u64 {
-        n += 1;
-    }
-    let inner = (
-        [0, 1, 2].map(|i| low[i].max(here[i].saturating_sub(n)).min(high[i])),
-        [0, 1, 2].map(|i| high[i].min(here[i].saturating_add(n)).max(low[i])),
-    );
-    // A narrow box (one axis of few cells) needs more along the others.
-    let area =
-        if count(inner) < most as u64 && used > 0 { narrow(here, (low, high), most as i64) } else { inner };
-    each_cell(area, |at| {
-        let mut near2 = 0.0;
-        for i in 0..3 {
-            let edge = at[i] as f64 * cell;
-            let near = (edge - point[i]).max(point[i] - (edge + cell)).max(0.0);
-            near2 += near * near;
-        }
-        if near2 <= reach2 {
-            out.push((near2, at));
-        }
-    });
-    out.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let cut = out.len() > most || count(area) < count((low, high));
-    out.truncate(most);
-    cut
-}
-
-/// A box for reaches that are short on some axes: those whole, the others as far as `most` cells.
-fn narrow(here: [i64; 3], (low, high): ([i64; 3], [i64; 3]), most: i64) -> ([i64; 3], [i64; 3]) {
-    let wide = |i: usize| high[i].saturating_sub(low[i]) > 64;
-    let n = if (0..3).filter(|i| wide(*i)).count() > 1 { 64 } else { most };
-    (
-        [0, 1, 2].map(|i| if wide(i) { low[i].max(here[i].saturating_sub(n)) } else { low[i] }),
-        [0, 1, 2].map(|i| if wide(i) { high[i].min(here[i].saturating_add(n)) } else { high[i] }),
-    )
 }

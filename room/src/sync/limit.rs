@@ -59,7 +59,7 @@ pub fn cut(
     }
     let count = shown.len();
     if count > limits::VIEW {
-        sealed.lens.notes().borrow_mut().views.push(index);
+        sealed.lens.note(|notes| notes.views.push(index));
         if sealed.limit.most.is_none() {
             ranked.clear();
             ranked.extend(
@@ -100,15 +100,16 @@ fn rank(
     ranked.clear();
     ranked
         .extend(candidates(viewer, world, shown, always).map(|slot| (0.0, world.info(slot).id.get(), slot)));
-    for (priority, _, slot) in ranked.iter_mut() {
-        *priority = if sealed.limit.on_change && !sealed.changed.contains(*slot) {
-            viewer.priorities.get(slot).copied().unwrap_or_else(|| sealed.lens.priority(index, *slot))
-        } else {
-            sealed.lens.priority(index, *slot)
-        };
-        if sealed.limit.on_change {
+    if sealed.limit.on_change {
+        for (priority, _, slot) in ranked.iter_mut() {
+            let known = viewer.priorities.get(slot).filter(|_| !sealed.changed.contains(*slot));
+            *priority = known.copied().unwrap_or_else(|| sealed.lens.priority(index, *slot));
             viewer.priorities.insert(*slot, *priority);
         }
+    } else {
+        let slots = ranked.iter().map(|(_, _, slot)| *slot);
+        let priorities = viewer.ranked.ask(index, slots, sealed.lens);
+        ranked.iter_mut().zip(priorities).for_each(|(ranked, priority)| ranked.0 = *priority);
     }
     ranked.sort_unstable_by(|a, b| order(a.0, b.0).then(a.1.cmp(&b.1)));
     if sealed.limit.on_change {

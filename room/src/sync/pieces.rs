@@ -1,6 +1,7 @@
 //! Compressed pieces: an entering entity that many will see is compressed once a version.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 use super::world::World;
 use crate::limits;
@@ -15,69 +16,126 @@ pub(crate) fn put_enter(world: &World, slot: u32, out: &mut SentBytes) {
     world.put_whole(slot, out);
 }
 
-/// The pieces in store, by slot.
+/// The pieces in store, by slot. One that is missing is made by whoever needs it first, on any thread, and by nobody
+/// else.
 #[derive(Default)]
 pub struct Pieces {
-    pieces: Vec<Option<Box<[u8]>>>,
+    pieces: Vec<OnceLock<Box<[u8]>>>,
+    /// The lengths of those that were there when the seal began, 0 for none: the sum is `bytes`.
+    lengths: Vec<u32>,
     /// Slots in the order in which their pieces were made; some may be gone.
     order: VecDeque<u32>,
     bytes: usize,
-    plain: SentBytes,
-    packed: Vec<u8>,
+    /// Slots whose pieces were made in haste, the oldest first; some may be gone.
+    hasty: VecDeque<u32>,
 }
 
-impl Pieces {
-    /// Drops the piece of a slot whose entity changed or went.
-    pub fn forget(&mut self, slot: u32) {
-        if let Some(piece) = self.pieces.get_mut(slot as usize).and_then(Option::take) {
-            self.bytes -= piece.len();
-        }
-    }
+/// What makes pieces: one a thread.
+pub struct Maker {
+    level: u32,
+    /// The level at a send, where somebody waits.
+    in_haste: u32,
+    compressor: Compressor,
+    plain: SentBytes,
+    packed: Vec<u8>,
+    /// Slots whose pieces it made in this seal.
+    made: Vec<u32>,
+}
 
-    /// The length of a slot's piece, if there is one.
+impl Maker {
+    /// One that compresses at a level from 1 to 9.
     #[must_use]
-    pub fn len(&self, slot: u32) -> Option<usize> {
-        self.pieces.get(slot as usize)?.as_ref().map(|p| p.len())
-    }
-
-    /// Appends the piece of a slot, made now if need be; returns its length.
-    pub fn append(
-        &mut self,
-        world: &World,
-        slot: u32,
-        level: u32,
-        compressor: &mut Compressor,
-        out: &mut Vec<u8>,
-    ) -> usize {
-        let len = self.ready(world, slot, level, compressor);
-        out.extend_from_slice(self.pieces[slot as usize].as_deref().unwrap_or_default());
-        len
-    }
-
-    /// Makes the piece of a slot if need be; returns its length.
-    pub fn ready(&mut self, world: &World, slot: u32, level: u32, compressor: &mut Compressor) -> usize {
-        if self.pieces.len() <= slot as usize {
-            self.pieces.resize_with(world.slot_count().max(slot as usize + 1), || None);
+    pub fn new(level: u32) -> Maker {
+        Maker {
+            level,
+            in_haste: level.min(limits::PIECE_LEVEL_IN_HASTE),
+            compressor: Compressor::new(),
+            plain: SentBytes::default(),
+            packed: Vec::new(),
+            made: Vec::new(),
         }
-        if self.pieces[slot as usize].is_none() {
-            self.make(world, slot, level, compressor);
-        }
-        self.len(slot).unwrap_or_default()
     }
 
-    fn make(&mut self, world: &World, slot: u32, level: u32, compressor: &mut Compressor) {
+    /// Compresses bytes that are not shared.
+    pub fn press(&mut self, level: u32, bytes: &[u8], out: &mut Vec<u8>) {
+        self.compressor.piece(level, bytes, out);
+    }
+
+    fn make(&mut self, level: u32, world: &World, slot: u32) -> &[u8] {
         self.plain.reset();
         put_enter(world, slot, &mut self.plain);
         self.packed.clear();
-        compressor.piece(level, self.plain.as_slice(), &mut self.packed);
-        self.bytes += self.packed.len();
-        self.pieces[slot as usize] = Some(self.packed.as_slice().into());
-        self.order.push_back(slot);
+        self.compressor.piece(level, self.plain.as_slice(), &mut self.packed);
+        &self.packed
+    }
+}
+
+impl Pieces {
+    /// Makes room for slots.
+    pub fn grow(&mut self, slots: usize) {
+        if self.pieces.len() < slots {
+            self.pieces.resize_with(slots, OnceLock::new);
+            self.lengths.resize(slots, 0);
+        }
+    }
+
+    /// Drops the piece of a slot whose entity changed or went.
+    pub fn forget(&mut self, slot: u32) {
+        // Most have none.
+        let Some(len) = self.lengths.get_mut(slot as usize).filter(|len| **len > 0) else { return };
+        self.bytes -= std::mem::take(len) as usize;
+        self.pieces[slot as usize].take();
+    }
+
+    /// The piece of a slot, made now if need be.
+    pub fn ready(&self, world: &World, slot: u32, maker: &mut Maker) -> &[u8] {
+        self.pieces[slot as usize].get_or_init(|| {
+            maker.made.push(slot);
+            maker.make(maker.in_haste, world, slot).into()
+        })
+    }
+
+    /// Takes note of what was made in a seal, and drops the oldest where it is too much.
+    pub fn settle<'a>(&mut self, makers: impl Iterator<Item = &'a mut Maker>) {
+        let (from, mut better) = (self.order.len(), false);
+        for maker in makers {
+            better |= maker.in_haste < maker.level;
+            self.order.extend(maker.made.drain(..));
+        }
+        if self.order.len() == from {
+            return;
+        }
+        // Who made which is chance where there are several.
+        self.order.make_contiguous()[from..].sort_unstable();
+        for slot in self.order.range(from..) {
+            let len = self.pieces[*slot as usize].get().map_or(0, |piece| piece.len());
+            self.lengths[*slot as usize] = len as u32;
+            self.bytes += len;
+        }
+        if better {
+            self.hasty.extend(self.order.range(from..));
+        }
         while self.bytes > limits::PIECE_CACHE || self.order.len() > 2 * self.pieces.len() + 64 {
             let Some(oldest) = self.order.pop_front() else { break };
-            if oldest != slot {
-                self.forget(oldest);
-            }
+            self.forget(oldest);
+        }
+    }
+
+    /// Whether a piece was made in haste.
+    #[must_use]
+    pub fn is_hasty(&self) -> bool {
+        !self.hasty.is_empty()
+    }
+
+    /// Makes one of the pieces better that were made in haste.
+    pub fn improve(&mut self, world: &World, maker: &mut Maker) {
+        let Some(slot) = self.hasty.pop_front() else { return };
+        let Some(len) = self.lengths.get_mut(slot as usize).filter(|len| **len > 0) else { return };
+        let better = maker.make(maker.level, world, slot);
+        if better.len() < *len as usize {
+            self.bytes -= *len as usize - better.len();
+            *len = better.len() as u32;
+            self.pieces[slot as usize] = OnceLock::from(Box::from(better));
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use super::pieces::{Pieces, put_enter};
+use super::pieces::{Maker, Pieces, put_enter};
+use super::rates::{Pace, Rates};
 use super::world::World;
 use crate::entity::{EntityId, FieldMask};
 use crate::limits;
 use crate::store::records::{RecordBuffer, RecordRef, Records};
 use crate::tick::Tick;
-use crate::wire::deflate::{self, Compressor};
+use crate::wire::deflate;
 use crate::wire::record::SentBytes;
 use crate::wire::update::{self, Part, UpdateHead};
 use crate::wire::varint;
@@ -22,6 +23,21 @@ pub struct Outbox {
     pub messages: Vec<(u32, Range<usize>)>,
 }
 
+impl Outbox {
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+    }
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    pub(super) bench: u32,
+    pub(super) range: Range<usize>,
+}
+
 /// What the writer needs besides the update itself.
 pub struct Press<'a> {
     /// The world at this seal.
@@ -29,11 +45,9 @@ pub struct Press<'a> {
     /// The seal's records.
     pub records: &'a Records,
     /// Pieces in store.
-    pub pieces: &'a mut Pieces,
+    pub pieces: &'a Pieces,
     /// Makes pieces.
-    pub compressor: &'a mut Compressor,
-    /// The level of pieces.
-    pub level: u32,
+    pub maker: &'a mut Maker,
     /// Where messages go.
     pub out: &'a mut Outbox,
     /// What was done, counted.
@@ -52,6 +66,8 @@ pub struct Stats {
     pub merged: u64,
     /// Entities that entered a connection's view.
     pub enters: u64,
+    /// Those of them that the client had retained, and of which it was sent what changed.
+    pub returns: u64,
     /// Changes sent.
     pub changes: u64,
     /// Entities that left a connection's view.
@@ -64,6 +80,49 @@ pub struct Stats {
     pub piece_plain: u64,
     /// Bytes of those pieces.
     pub piece_packed: u64,
+    /// Cells of interests whose members were looked at.
+    pub cells: u64,
+    /// Distances between connections and entities that were worked out.
+    pub distances: u64,
+}
+
+impl Stats {
+    /// Adds what another has counted, but for records encoded.
+    pub(crate) fn add(&mut self, other: Stats) {
+        let Stats { encoded: _, updates, merged, enters, returns, changes, leaves, .. } = other;
+        let Stats { bytes_sent, bytes_plain, piece_plain, piece_packed, cells, distances, .. } = other;
+        for (sum, more) in [
+            (&mut self.updates, updates),
+            (&mut self.merged, merged),
+            (&mut self.enters, enters),
+            (&mut self.returns, returns),
+            (&mut self.changes, changes),
+            (&mut self.leaves, leaves),
+            (&mut self.bytes_sent, bytes_sent),
+            (&mut self.bytes_plain, bytes_plain),
+            (&mut self.piece_plain, piece_plain),
+            (&mut self.piece_packed, piece_packed),
+            (&mut self.cells, cells),
+            (&mut self.distances, distances),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
+/// A retained entity that enters again, in the order in which such are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Returning {
+    /// The number by which its kind travels.
+    pub kind: u8,
+    /// The fields that changed since the client last had it.
+    pub mask: FieldMask,
+    /// The entity.
+    pub id: EntityId,
+    /// Its slot.
+    pub slot: u32,
+    /// The tick up to which the client has it.
+    pub since: Tick,
 }
 
 /// What stands before the plain blocks, in order.
@@ -92,8 +151,8 @@ pub struct UpdateWriter {
     scratch: SentBytes,
     /// Plain bytes of the pieces in the open part.
     pieces: usize,
-    /// The kind and fields of the group of merges that ends the loose bytes.
-    merging: Option<(u8, FieldMask)>,
+    /// Tag, kind and fields of the group of merges or returns that ends the loose bytes.
+    merging: Option<(u8, u8, FieldMask)>,
     /// Bytes of the messages of the update so far.
     sent: Vec<usize>,
 }
@@ -134,8 +193,8 @@ impl UpdateWriter {
         }
     }
 
-    /// IDs that leave. Sorts them.
-    pub fn leaves(&mut self, ids: &mut [EntityId], press: &mut Press<'_>) {
+    /// IDs that leave, in blocks of this tag. Sorts them.
+    pub fn leaves(&mut self, tag: u8, ids: &mut [EntityId], press: &mut Press<'_>) {
         ids.sort_unstable();
         let (mut at, mut open) = (0, false);
         for id in ids.iter() {
@@ -146,7 +205,7 @@ impl UpdateWriter {
                 open = false;
             }
             if !open {
-                self.loose.head().push(update::LEAVES);
+                self.loose.head().push(tag);
                 (at, open) = (0, true);
             }
             varint::put(self.loose.head(), id.get() - at);
@@ -180,28 +239,44 @@ impl UpdateWriter {
         press.stats.enters += slots.len() as u64;
     }
 
+    /// Retained entities that enter again.
+    pub(crate) fn returns(&mut self, returns: &[Returning], press: &mut Press<'_>) {
+        for returning in returns {
+            self.put_since(update::RETURNS, returning.slot, returning.mask, returning.since, press);
+        }
+        press.stats.enters += returns.len() as u64;
+        press.stats.returns += returns.len() as u64;
+    }
+
     /// What changed of an entity since a tick before the last seal.
     pub fn merge(&mut self, slot: u32, mask: FieldMask, since: Tick, press: &mut Press<'_>) {
+        self.put_since(update::CHANGES, slot, mask, since, press);
+        press.stats.changes += 1;
+    }
+
+    /// What changed of an entity since a tick, in a block of this tag.
+    fn put_since(&mut self, tag: u8, slot: u32, mask: FieldMask, since: Tick, press: &mut Press<'_>) {
         let world = press.world;
         let mut record = std::mem::take(&mut self.scratch);
         record.reset();
         varint::put(record.head(), world.info(slot).id.get());
-        world.put_since(slot, mask, since, &mut record);
+        if !mask.is_empty() {
+            world.put_since(slot, mask, since, &mut record);
+        }
         let kind = world.wire_kind(slot).expect("only visible kinds are shown");
         let fields = world.fields(slot);
         self.make_room(record.len() + 3 + fields.div_ceil(8), press);
-        if self.merging == Some((kind, mask)) {
+        if self.merging == Some((tag, kind, mask)) {
             // Into the group before, in place of its end.
             self.loose.truncate(self.loose.len() - 1);
         } else {
-            update::put_changes_head(kind, fields, mask, FieldMask::NONE, self.loose.head());
-            self.merging = Some((kind, mask));
+            update::put_group_head(tag, kind, fields, mask, self.loose.head());
+            self.merging = Some((tag, kind, mask));
         }
         self.loose.append(record.as_slice());
         self.loose.head().push(0);
         self.end_loose();
         self.scratch = record;
-        press.stats.changes += 1;
     }
 
     /// Records of the seal, all of one group, if they fit the open part; returns whether they did.
@@ -237,6 +312,29 @@ impl UpdateWriter {
             self.plain.extend_from_slice(record);
         }
         self.plain.push(0);
+    }
+
+    /// How often entities are sent from now on, by pace and ID.
+    pub fn periods(&mut self, turns: &[(Pace, EntityId)], rates: &Rates, press: &mut Press<'_>) {
+        for of in turns.chunk_by(|a, b| a.0 == b.0) {
+            let (mut at, mut open) = (0, false);
+            for (pace, id) in of {
+                if open && self.used() + varint::MAX_LEN + 1 > limits::PART {
+                    self.plain.push(0);
+                    self.close_part(false, press);
+                    open = false;
+                }
+                if !open {
+                    self.make_room(2 * varint::MAX_LEN + 2, press);
+                    self.plain.push(update::PERIODS);
+                    varint::put(&mut self.plain, rates.period(*pace).into());
+                    (at, open) = (0, true);
+                }
+                varint::put(&mut self.plain, id.get() - at);
+                at = id.get();
+            }
+            self.plain.push(0);
+        }
     }
 
     /// Ends the update; returns the bytes of each of its messages.
@@ -276,15 +374,16 @@ impl UpdateWriter {
                 Segment::Loose(to) => {
                     let bytes = &self.loose.as_slice()[from..to];
                     if bytes.len() >= LOOSE_FROM {
-                        press.compressor.piece(LOOSE_LEVEL, bytes, &mut self.section);
+                        press.maker.press(LOOSE_LEVEL, bytes, &mut self.section);
                     } else {
                         deflate::stored(bytes, &mut self.section);
                     }
                     from = to;
                 }
                 Segment::Piece(slot, len) => {
-                    let section = &mut self.section;
-                    packed += press.pieces.append(press.world, slot, press.level, press.compressor, section);
+                    let piece = press.pieces.ready(press.world, slot, press.maker);
+                    self.section.extend_from_slice(piece);
+                    packed += piece.len();
                     plain += len;
                 }
             }
@@ -320,3 +419,22 @@ impl UpdateWriter {
 pub(crate) fn enter_len(world: &World, slot: u32) -> usize {
     2 + varint::len(world.info(slot).id.get()) + world.size(slot)
 }
+
+/// The plain bytes of what enters, and the bytes on the wire: exactly, unless these are more than `free` or there is
+/// so much that they are bound to be. Makes the pieces that it counts.
+pub(super) fn enters_len(enters: &[u32], free: usize, press: &mut Press<'_>) -> (usize, usize) {
+    let plain: usize = enters.iter().map(|slot| enter_len(press.world, *slot)).sum();
+    if plain <= free || plain / LIKELY_RATIO > free {
+        return (plain, plain);
+    }
+    let mut wire = 0;
+    for slot in enters {
+        let len = enter_len(press.world, *slot);
+        let large = len >= limits::PIECE && wire <= free;
+        wire += if large { press.pieces.ready(press.world, *slot, press.maker).len().min(len) } else { len };
+    }
+    (plain, wire)
+}
+
+/// What enters is hardly ever made smaller than that many times.
+const LIKELY_RATIO: usize = 32;

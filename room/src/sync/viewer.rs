@@ -1,22 +1,39 @@
 //! What one connection sees, and what it is owed.
 
+mod asked;
+mod cells;
 mod claim;
+mod hash;
+mod order;
+mod paces;
+mod retain;
+mod slots;
 
 use std::collections::BTreeMap;
 
-use super::fit::{Item, Room, What, take_fitting};
+pub use asked::Asked;
+use asked::{Answers, Ranked};
+use cells::CellScratch;
+use retain::Retaining;
+
+use super::budget::Bucket;
+use super::fit::{Item, What};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
-use super::update::{Press, UpdateWriter, enter_len};
+use super::rates::{Pace, Rates};
+use super::seen::Looked;
+use super::update::{Press, UpdateWriter};
 use super::window::Window;
 use super::world::World;
 use crate::entity::{EntityId, PlayerId};
 use crate::limits;
-use crate::store::bits::{self, Bits, Ones, SlotSet};
+use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
+use crate::store::retained::Retained;
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
-use crate::wire::update::UpdateHead;
+use crate::wire::update::{self, UpdateHead};
+use crate::wire::varint;
 
 /// Something of an entity in view that did not fit yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +53,11 @@ pub struct Viewer {
     pub player: PlayerId,
     /// What it has of each part.
     pub parts: Vec<PartView>,
-    /// Members of the view: what the interest showed at the last update, held back or not.
-    pub view: SlotSet,
+    /// Members of the view: what the interest showed at the last update, held back or not. Empty where the viewer
+    /// sees by cells.
+    view: SlotSet,
+    /// The client has everything of the last update, and its view is what each part has of it, cell by cell.
+    by_cells: bool,
     /// Invariant: sorted by slot, members of `view` only.
     pub held: Vec<Held>,
     /// Where no update was sent at the last seal though one was due: the tick up to which the client has
@@ -45,14 +65,26 @@ pub struct Viewer {
     behind: Option<Tick>,
     /// Deleted while no update could be sent.
     owed: Vec<EntityId>,
+    /// How important what it may see is, where that is asked at every send.
+    pub(super) ranked: Ranked,
     /// What it sees may differ from `view`.
     pub look: bool,
     /// Something in its keys changed.
     pub stale: bool,
+    /// What left its view and the client retains: the tick up to which it has each whole.
+    pub retained: Retained<Tick>,
     /// An empty update is due, so that the client knows the silence for rest.
     rest_due: bool,
     /// What is on the wire.
     pub window: Window,
+    /// Members at each pace but that of every send.
+    slow: Vec<SlotSet>,
+    /// When it was last sent all that it lacked, due or not.
+    whole: Tick,
+    /// Some of the slow ones wait for their turn.
+    lags: bool,
+    /// What it may be sent, where the room has a budget.
+    bucket: Bucket,
     /// The client's page is hidden: it gets no updates.
     pub hidden: bool,
     /// What the view holds is what a returning client says that it holds, and no update has been sent yet. The
@@ -74,17 +106,28 @@ pub struct Scratch {
     next: SlotSet,
     leaves: Vec<EntityId>,
     enters: Vec<u32>,
+    retaining: Retaining,
     /// Changed records by group, as bytes.
     records: Vec<RecordBuffer>,
     /// The same by place, where the bytes of a group do not fit one part or not all of them go.
     places: Vec<Vec<RecordRef>>,
     items: Vec<Item>,
+    fitting: order::Fitting,
+    paces: paces::Paces,
     ranking: limit::Ranking,
+    /// Whether a limit or the library's bound cut the view.
+    cut: bool,
+    cells: CellScratch,
+    answers: Answers,
     pub(crate) writer: UpdateWriter,
 }
 
-/// The most bytes of a merge before its values: tag, kind, fields, ID and the end of the group.
-const MERGE_HEAD: usize = 2 + limits::FIELDS.div_ceil(8) + 8 + 1;
+impl Scratch {
+    /// What looking took since the last call.
+    pub(super) fn take_looked(&mut self) -> Looked {
+        std::mem::take(&mut self.cells.looked)
+    }
+}
 
 /// The most bytes of a leave: a gap of IDs.
 const LEAVE_LEN: usize = 8;
@@ -109,8 +152,19 @@ pub struct Sealed<'a> {
     pub cap: usize,
     /// The most unacknowledged bytes.
     pub window: usize,
+    /// Whether the game is asked about each pair at every send.
+    pub asks: bool,
     /// Whether updates carry a hash of the view.
     pub hash: bool,
+    /// Which send it is.
+    pub send: u64,
+    /// Who is due at rates by distance.
+    pub rates: &'a Rates,
+    /// The bytes of a send's update, in a room with a budget.
+    pub share: Option<usize>,
+    /// Whether views can be compared cell by cell: each entity has one key at the most, and nothing but the size of an
+    /// update narrows a view or holds anything back.
+    pub by_cells: bool,
 }
 
 impl Viewer {
@@ -130,6 +184,12 @@ impl Viewer {
         self.view.contains(slot) && self.held(slot).is_none_or(|h| h.since.is_some())
     }
 
+    /// Whether the entity of a slot is in the view, held back or not.
+    #[must_use]
+    pub fn is_member(&self, slot: u32, parts: &[Part]) -> bool {
+        if self.by_cells { self.sees_by_cells(slot, parts) } else { self.view.contains(slot) }
+    }
+
     /// What is held back of a slot.
     #[must_use]
     pub fn held(&self, slot: u32) -> Option<&Held> {
@@ -139,7 +199,8 @@ impl Viewer {
     /// Whether everything was sent and acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && self.window.is_empty()
+        let sent = self.held.is_empty() && self.behind.is_none() && self.owed.is_empty() && !self.lags;
+        sent && self.window.is_empty()
     }
 
     /// Whether it was sent no update at the last seal though one was due.
@@ -148,15 +209,39 @@ impl Viewer {
         self.behind.is_some()
     }
 
+    /// Whether it looks at all of a part at this seal.
+    #[must_use]
+    pub fn looks_at_all(&self, part: usize) -> bool {
+        self.parts[part].moved || !self.by_cells
+    }
+
+    /// A key of a part was touched: something in it changed or, where it `moved`, came, went or moved.
+    pub fn touch(&mut self, part: usize, key: u32, moved: bool) {
+        self.look |= moved;
+        self.stale = true;
+        if !self.looks_at_all(part) {
+            let view = &mut self.parts[part];
+            view.dirty.extend(view.place_of(key));
+        }
+    }
+
     /// Whether this seal has nothing for the connection.
-    fn is_idle(&self) -> bool {
-        !self.look && !self.stale && !self.rest_due && self.behind.is_none() && self.held.is_empty()
+    #[must_use]
+    pub fn is_idle(&self, by_cells: bool) -> bool {
+        let quiet = !self.look && !self.stale && !self.rest_due && !self.lags;
+        quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
     }
 
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
-        if self.is_idle() {
-            return;
+        if !sealed.by_cells {
+            self.leave_cells(sealed.parts);
+        }
+        if sealed.asks && !self.look {
+            self.look = self.answers_differ(index, sealed, &mut scratch.answers);
+            if self.is_idle(sealed.by_cells) {
+                return;
+            }
         }
         let window = self.window.size(sealed.window);
         let merged = self.behind.is_some() || !self.held.is_empty();
@@ -164,38 +249,74 @@ impl Viewer {
         let least = if merged { (window / 2).max(1) } else { 1 };
         let free = window.saturating_sub(self.window.bytes());
         if self.hidden || (!self.window.is_empty() && free < least) {
-            self.withhold(sealed.last, press.world);
+            self.withhold(sealed, press.world);
             return;
+        }
+        let (plain, wire) = self.look_and_compare(index, sealed, free, scratch, press);
+        let merged = merged || !self.held.is_empty();
+        let over = self.is_over(wire + scratch.records.len() * GROUP_HEAD, sealed);
+        if !self.window.is_empty() && over.unwrap_or(wire) > free {
+            self.withhold(sealed, press.world);
+            return;
+        }
+        let free = free.min(self.window.update(sealed.window));
+        let extra = scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD;
+        if merged || plain > sealed.cap || wire > free || over.is_some() {
+            if self.by_cells {
+                self.leave_cells(sealed.parts);
+                scratch.next.clear();
+                self.look_at_all(sealed.parts, scratch);
+                let fresh = Viewer::fresh_slots(sealed.parts, &scratch.cells.fresh);
+                fresh.for_each(|slot| scratch.next.insert(slot));
+            }
+            self.choose(index, sealed, free, scratch, press);
+        } else if plain + extra > limits::PART {
+            if self.by_cells {
+                self.find_places_by_cells(sealed.parts, scratch, press);
+            } else {
+                self.find_places(sealed, scratch, press);
+            }
+        }
+        self.commit(sealed, scratch, press.world);
+        self.write(index, sealed, scratch, press, merged);
+    }
+
+    /// Finds what the client lacks; returns the plain bytes of it and an estimate of the bytes on the wire.
+    fn look_and_compare(
+        &mut self,
+        index: u32,
+        sealed: &Sealed<'_>,
+        free: usize,
+        scratch: &mut Scratch,
+        press: &mut Press<'_>,
+    ) -> (usize, usize) {
+        scratch.cut = false;
+        if self.by_cells {
+            if let Some(lengths) = self.compare_cells(sealed, free, scratch, press) {
+                return lengths;
+            }
+            self.leave_cells(sealed.parts);
         }
         if self.behind.is_some() {
             // Changes have passed that nobody took note of.
             self.priorities.clear();
         }
+        // A view by slots in a room where all could be by cells is on its way there.
+        self.look |= sealed.by_cells;
         if self.look {
             self.find_members(index, sealed, scratch, press.world);
         } else {
             scratch.next.assign(&self.view);
         }
-        let (plain, wire) = self.compare(scratch, press, self.look);
-        if !self.window.is_empty() && wire > free {
-            self.withhold(sealed.last, press.world);
-            return;
-        }
-        let free = free.min(self.window.update(sealed.window));
-        if merged || plain > sealed.cap || wire > free {
-            self.choose(index, sealed, free, scratch, press);
-        } else if plain + scratch.leaves.len() * LEAVE_LEN + scratch.records.len() * GROUP_HEAD > limits::PART
-        {
-            self.find_places(&scratch.next, &mut scratch.places, press);
-        }
-        self.commit(sealed, scratch);
-        self.write(index, sealed, scratch, press, merged);
+        self.find_paces(sealed, scratch, press.world);
+        self.compare(sealed, free, scratch, press)
     }
 
     /// No update now. What was deleted leaves the view all the same, for its slot will be used again; the
     /// client is owed the leave.
-    fn withhold(&mut self, last: Tick, world: &World) {
-        self.behind.get_or_insert(last);
+    fn withhold(&mut self, sealed: &Sealed<'_>, world: &World) {
+        self.leave_cells(sealed.parts);
+        self.behind.get_or_insert(sealed.last);
         for slot in world.dead() {
             if self.view.remove(*slot) {
                 let held = self.held.binary_search_by_key(slot, |h| h.slot).map(|i| self.held.remove(i));
@@ -205,115 +326,15 @@ impl Viewer {
                 self.owed.push(world.info(*slot).id);
             }
             self.priorities.remove(slot);
+            for slow in &mut self.slow {
+                slow.remove(*slot);
+            }
         }
         for part in &mut self.parts {
             for slot in world.dead() {
                 part.shown.remove(*slot);
             }
         }
-    }
-
-    /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
-    fn find_members(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
-        let Scratch { candidates, shown, part: one, always, remembered, ranking, .. } = scratch;
-        for bits in [&mut *shown, &mut *one, &mut *always] {
-            bits.clear();
-            bits.grow(world.slot_count());
-        }
-        candidates.clear();
-        remembered.resize_with(sealed.parts.len(), SlotSet::default);
-        for (i, (part, view)) in sealed.parts.iter().zip(&self.parts).enumerate() {
-            let start = candidates.len();
-            part.show(view, candidates);
-            if i == 0 {
-                // The room's state and the player's own.
-                candidates.iter().for_each(|slot| {
-                    always.insert(*slot);
-                });
-            } else if part.narrows || part.remembers() {
-                for slot in candidates.drain(start..) {
-                    if one.insert(slot) && part.narrows && !sealed.lens.sees(i, index, slot) {
-                        one.remove(slot);
-                    }
-                }
-                remembered[i].assign_bits(one);
-                candidates.extend(one.iter());
-                one.clear();
-            }
-        }
-        // Once each, in order of the parts' cells: what stands near each other has its records near each other.
-        let mut end = 0;
-        for at in 0..candidates.len() {
-            let slot = candidates[at];
-            candidates[end] = slot;
-            end += usize::from(shown.insert(slot));
-        }
-        candidates.truncate(end);
-        if limit::cut(index, self, sealed, world, (shown, end), always, ranking) {
-            candidates.retain(|slot| shown.contains(*slot));
-        }
-    }
-
-    /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
-    /// enters and, for what stays, the seal's records. Leaves the new view in `scratch.next`. Returns the plain
-    /// bytes of all of it and an estimate of the bytes on the wire.
-    fn compare(&self, scratch: &mut Scratch, press: &Press<'_>, looked: bool) -> (usize, usize) {
-        let Scratch { candidates, shown, part: was, next, leaves, enters, records, .. } = scratch;
-        leaves.clear();
-        leaves.extend_from_slice(&self.owed);
-        enters.clear();
-        records.resize_with(press.records.groups(), RecordBuffer::default);
-        records.iter_mut().for_each(RecordBuffer::clear);
-        let changed = press.records.changed();
-        let mut stays = |slot: u32| {
-            let at = press.records.at(slot);
-            records[at.group as usize].push(press.records, at);
-        };
-        if looked {
-            // One by one, and not word by word: of few members among many slots, most words hold none or one,
-            // and which is a coin's throw.
-            was.clear();
-            was.union(&self.view);
-            for slot in candidates.iter().copied() {
-                if !was.contains(slot) {
-                    enters.push(slot);
-                } else if changed.contains(slot) {
-                    stays(slot);
-                }
-            }
-            enters.sort_unstable();
-            for (word, bits) in self.view.words() {
-                let gone = Ones(bits & !shown.word(*word)).map(|bit| word * 64 + bit);
-                leaves.extend(gone.filter(|slot| self.has(*slot)).map(|slot| press.world.info(slot).id));
-            }
-            was.clear();
-            next.assign_bits(shown);
-        } else {
-            for (word, bits) in next.words() {
-                Ones(bits & changed.word(*word)).for_each(|bit| stays(word * 64 + bit));
-            }
-        }
-        let mut plain = leaves.len() * 3 + records.iter().map(|r| r.as_slice().len()).sum::<usize>();
-        let mut wire = plain;
-        for slot in enters.iter() {
-            let len = enter_len(press.world, *slot);
-            plain += len;
-            // What is not compressed yet counts whole.
-            wire += press.pieces.len(*slot).map_or(len, |piece| piece.min(len));
-        }
-        (plain, wire)
-    }
-
-    /// The places of the records that [`compare`](Self::compare) copied.
-    fn find_places(&self, next: &SlotSet, places: &mut Vec<Vec<RecordRef>>, press: &Press<'_>) {
-        places.resize_with(press.records.groups(), Vec::new);
-        places.iter_mut().for_each(Vec::clear);
-        bits::compare(&self.view, next.words().iter().copied(), |word, old, new| {
-            for bit in Ones(old & new & press.records.changed().word(word)) {
-                let at = press.records.at(word * 64 + bit);
-                places[at.group as usize].push(at);
-            }
-        });
     }
 
     /// Where not all fits, or not all that is missing is of the last seal: chooses what to send now and what to
@@ -327,72 +348,38 @@ impl Viewer {
         press: &mut Press<'_>,
     ) {
         let mut items = std::mem::take(&mut scratch.items);
-        items.clear();
-        let mut measured = SentBytes::default();
-        for slot in scratch.next.iter() {
-            if let Some((what, size)) = self.missing(slot, sealed, press, &mut measured) {
-                let info = press.world.info(slot);
-                let own = info.private_to.is_some()
-                    || info.id == EntityId::STATE
-                    || press.world.owner(slot) == Some(self.player);
-                let from = self.held(slot).map_or(sealed.tick, |h| h.from);
-                let priority = if own { 0.0 } else { self.priority(index, slot, sealed) };
-                items.push(Item { slot, what, size, class: u8::from(!own), priority, from });
-            }
-        }
-        let Press { world, pieces, compressor, level, .. } = &mut *press;
-        let (world, level) = (*world, *level);
-        let by_priority = |a: &Item, b: &Item| {
-            let id = |item: &Item| world.info(item.slot).id;
-            a.class.cmp(&b.class).then(limit::order(a.priority, b.priority)).then(id(a).cmp(&id(b)))
-        };
-        let leaves = scratch.leaves.len() * (crate::wire::varint::MAX_LEN + 1);
-        let (plain, wire) = (sealed.cap.saturating_sub(leaves), free.saturating_sub(leaves));
-        let room = Room { plain, wire, whatever: self.window.is_empty() };
-        let wire = |item: &Item| match item.what {
-            What::Enter if item.size >= limits::PIECE => pieces.ready(world, item.slot, level, compressor),
-            _ => item.size,
-        };
-        let fit = take_fitting(&mut items, room, sealed.tick, by_priority, wire);
+        self.find_items(index, sealed, scratch, press, &mut items);
+        let fit = self.fit(&mut items, sealed, free, scratch, press);
         self.held.clear();
         for item in &items[fit..] {
             let since = match item.what {
-                What::Enter => None,
-                What::Record => Some(sealed.last),
-                What::Merge(_, since) => Some(since),
+                What::Enter | What::Return(..) => None,
+                What::Record(_, since) | What::Merge(_, since) => Some(since),
             };
             self.held.push(Held { slot: item.slot, since, from: item.from });
         }
         self.held.sort_unstable_by_key(|h| h.slot);
         items.truncate(fit);
         scratch.enters.clear();
+        scratch.retaining.returns.clear();
         scratch.records.iter_mut().for_each(RecordBuffer::clear);
         scratch.places.resize_with(press.records.groups(), Vec::new);
         scratch.places.iter_mut().for_each(Vec::clear);
         for item in &items {
             match item.what {
                 What::Enter => scratch.enters.push(item.slot),
-                What::Record => {
-                    let at = press.records.at(item.slot);
+                What::Record(at, _) => {
                     scratch.places[at.group as usize].push(at);
-                    scratch.records[at.group as usize].push(press.records, at);
+                    scratch.records[at.group as usize].push(press.records.all_bytes(), at);
                 }
                 What::Merge(..) => {}
+                What::Return(mask, since) => scratch.retaining.add(item.slot, mask, since, press.world),
             }
         }
         items.retain(|item| matches!(item.what, What::Merge(..)));
+        // Those of a group behind one head.
+        items.sort_unstable_by_key(|item| (item.group, item.slot));
         scratch.items = items;
-    }
-
-    /// How important a member of the view is where not all fits: as the limit says, and where there is none by
-    /// nearness in the grids that place both. NaN, which leaves the order to IDs, where no grid does.
-    fn priority(&self, index: u32, slot: u32, sealed: &Sealed<'_>) -> f64 {
-        if sealed.limit.most.is_some() {
-            return sealed.lens.priority(index, slot);
-        }
-        let distances =
-            sealed.parts.iter().zip(&self.parts).filter_map(|(part, view)| part.distance2(view, slot));
-        distances.min_by(f64::total_cmp).map_or(f64::NAN, |d2| -d2)
     }
 
     /// What the client lacks of a member of the view, and its size.
@@ -401,27 +388,41 @@ impl Viewer {
         slot: u32,
         sealed: &Sealed<'_>,
         press: &Press<'_>,
+        paces: &[Pace],
         measured: &mut SentBytes,
     ) -> Option<(What, usize)> {
         let held = self.held(slot);
         if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
-            return Some((What::Enter, enter_len(press.world, slot)));
+            return Some(self.enter(slot, press.world, measured));
         }
-        let since = held.and_then(|h| h.since).or(self.behind).unwrap_or(sealed.last);
-        if since == sealed.last && held.is_none() && self.behind.is_none() {
-            let changed = press.records.changed().contains(slot);
-            return changed.then(|| (What::Record, press.records.at(slot).len as usize));
-        }
+        let since = match (held.and_then(|h| h.since), self.behind) {
+            (Some(since), _) => since,
+            (None, Some(behind)) => self.has_up_to(slot, behind, sealed),
+            (None, None) => {
+                let at = self.record(slot, sealed, paces, press)?;
+                let pace = paces.get(slot as usize).copied().unwrap_or_default();
+                return Some((What::Record(at, sealed.before(pace)), at.len as usize));
+            }
+        };
         let mask = press.world.changed_since(slot, since);
         if mask.is_empty() {
             return None;
         }
         measured.reset();
         press.world.put_since(slot, mask, since, measured);
-        Some((What::Merge(mask, since), measured.len() + MERGE_HEAD))
+        Some((What::Merge(mask, since), varint::len(press.world.info(slot).id.get()) + measured.len()))
     }
 
-    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch) {
+    fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
+        self.remember(scratch, world);
+        if self.by_cells || (sealed.by_cells && self.held.is_empty() && !scratch.cut) {
+            self.commit_cells(scratch);
+            self.commit_flags(sealed.tick);
+            return;
+        }
+        for view in &mut self.parts {
+            view.settle();
+        }
         if self.look {
             for (i, part) in sealed.parts.iter().enumerate() {
                 if part.remembers() {
@@ -429,8 +430,15 @@ impl Viewer {
                 }
             }
         }
+        self.commit_paces(scratch);
         std::mem::swap(&mut self.view, &mut scratch.next);
-        self.behind = None;
+        self.commit_flags(sealed.tick);
+    }
+
+    fn commit_flags(&mut self, now: Tick) {
+        if self.behind.take().is_some() {
+            self.whole = now;
+        }
         self.owed.clear();
         self.claimed = false;
         self.look = false;
@@ -445,21 +453,31 @@ impl Viewer {
         press: &mut Press<'_>,
         merged: bool,
     ) {
-        let Scratch { leaves, enters, records, places, items, writer, .. } = scratch;
+        let Scratch { leaves, enters, retaining, records, places, items, writer, paces, .. } = scratch;
+        paces.enter(enters.iter().copied().chain(retaining.slots()), press.world);
         let merges = if merged { items.as_slice() } else { &[] };
         let something = !leaves.is_empty()
             || !enters.is_empty()
+            || !retaining.returns.is_empty()
             || !merges.is_empty()
+            || !paces.turns().is_empty()
             || records.iter().any(|r| r.records() > 0);
+        let lag = self.lag(sealed, press.world);
+        self.lags = lag.is_some();
         if !something && !self.rest_due {
             return;
         }
         self.rest_due = something;
-        let complete = self.held.iter().filter_map(|h| h.since).min().unwrap_or(sealed.tick);
-        let hash = (sealed.hash && self.held.is_empty()).then(|| self.hash(press.world));
+        let complete = self.held.iter().filter_map(|h| h.since).chain(lag).min().unwrap_or(sealed.tick);
+        let whole = sealed.hash && self.held.is_empty() && !self.lags;
+        let hash = whole.then(|| self.hash(sealed.parts, press.world));
         writer.begin(index, UpdateHead { tick: sealed.tick, complete, hash });
-        writer.leaves(leaves, press);
+        let left = retaining.left(leaves.len());
+        let (left, gone) = leaves.split_at_mut(left);
+        writer.leaves(update::LEAVES, left, press);
+        writer.leaves(update::GONE, gone, press);
         writer.enters(enters, press);
+        writer.returns(&retaining.returns, press);
         for item in merges {
             if let What::Merge(mask, since) = item.what {
                 writer.merge(item.slot, mask, since, press);
@@ -470,23 +488,13 @@ impl Viewer {
                 writer.changes_in_parts(group as u32, &places[group], press);
             }
         }
+        writer.periods(paces.turns(), sealed.rates, press);
         let parts = writer.finish(press);
         self.window.push(sealed.tick, parts);
+        if let Some(share) = sealed.share {
+            self.bucket.charge(parts.iter().sum(), sealed.send, share);
+        }
         press.stats.updates += u64::from(something);
         press.stats.merged += u64::from(!merges.is_empty());
-    }
-
-    /// A hash of what the client holds: IDs in order, each with its whole encoding.
-    fn hash(&self, world: &World) -> u64 {
-        let mut members: Vec<(EntityId, u32)> = self.view.iter().map(|s| (world.info(s).id, s)).collect();
-        members.sort_unstable();
-        let mut hash = crate::wire::ViewHash::new();
-        let mut record = SentBytes::default();
-        for (id, slot) in members {
-            record.reset();
-            world.put_whole(slot, &mut record);
-            hash.add(id, record.as_slice());
-        }
-        hash.finish()
     }
 }

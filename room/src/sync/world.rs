@@ -343,6 +343,17 @@ impl World {
         Some(self.store::<K>(info.kind)?.value(info.row))
     }
 
+    /// Calls `f` with the entity of each of some living slots, all of this kind.
+    #[inline]
+    pub fn each_at<K: Entity>(&self, slots: &[u32], mut f: impl FnMut(&K)) {
+        let store = self.kind_of::<K>().and_then(|kind| self.store::<K>(kind));
+        for value in
+            store.into_iter().flat_map(|store| slots.iter().map(|slot| store.value(self.info(*slot).row)))
+        {
+            f(value);
+        }
+    }
+
     /// Whether a living slot is of this kind.
     #[must_use]
     pub fn is<K: Entity>(&self, slot: u32) -> bool {
@@ -377,11 +388,6 @@ impl World {
         })
     }
 
-    /// Every living entity of any kind in ID order within its kind.
-    pub fn slots_by_kind(&self) -> impl Iterator<Item = u32> + '_ {
-        self.slots.0.iter().enumerate().filter(|(_, s)| s.live).map(|(i, _)| i as u32)
-    }
-
     /// The player who owns a slot's entity.
     #[must_use]
     pub fn owner(&self, slot: u32) -> Option<PlayerId> {
@@ -396,10 +402,10 @@ impl World {
         }
     }
 
-    /// Whether the next seal would find anything.
+    /// Whether nothing was created, deleted or written since the last seal.
     #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        self.born.is_empty() && self.dead.is_empty() && self.rekey.is_empty()
+    pub fn is_sealed(&self) -> bool {
+        self.born.is_empty() && self.dead.is_empty() && !self.stores.iter().any(|store| store.has_writes())
     }
 
     /// Ends the writes since the last seal and encodes what changed. Until [`end_seal`](Self::end_seal) slots of

@@ -64,10 +64,18 @@ pub struct Sealed {
     pub differences: FieldMask,
 }
 
+impl Sealed {
+    /// Whether both are the same, of a kind with so many fields.
+    #[inline]
+    pub(crate) fn is(&self, other: &Sealed, fields: usize) -> bool {
+        self.changed.is(&other.changed, fields) && self.differences.is(&other.differences, fields)
+    }
+}
+
 /// The encoders of a visible kind. [`Sent::new`] asks for [`Visible`], so a hidden kind has none.
 pub struct Sent<K: Entity> {
     /// Ends the writes of the fields in the mask and appends those that changed.
-    pub(crate) seal: fn(&mut K, &mut K::Track, FieldMask, Tick, &mut SentBytes) -> Sealed,
+    pub(crate) seal: fn(&mut K, &mut K::Track, &FieldMask, Tick, &mut SentBytes, &mut Sealed),
     /// Appends every field.
     pub(crate) whole: fn(&K, &K::Track, &mut SentBytes),
     /// Appends what changed in the fields of the mask after a tick, in whole values or ranges.
@@ -89,10 +97,8 @@ impl<K: Visible> Sent<K> {
     #[must_use]
     pub const fn new() -> Self {
         Sent {
-            seal: |value, track, mask, tick, out| {
-                let mut visitor = Seal { mask, tick, out: Some(&mut out.0), sealed: Sealed::default() };
-                let Ok(()) = value.visit_mut(track, &mut visitor);
-                visitor.sealed
+            seal: |value, track, mask, tick, out, sealed| {
+                let Ok(()) = value.visit_mut(track, &mut Seal { mask, tick, out: &mut out.0, sealed });
             },
             whole: |value, track, out| value.visit(track, &mut Whole(&mut out.0)),
             since: |value, track, mask, since, out| {
@@ -116,21 +122,42 @@ pub(crate) fn seal_unsent<K: Entity>(
     mask: FieldMask,
     tick: Tick,
 ) -> FieldMask {
-    let mut visitor = Seal { mask, tick, out: None, sealed: Sealed::default() };
+    let mut visitor = SealUnsent { mask, tick, changed: FieldMask::NONE };
     let Ok(()) = value.visit_mut(track, &mut visitor);
-    visitor.sealed.changed
+    visitor.changed
+}
+
+struct SealUnsent {
+    mask: FieldMask,
+    tick: Tick,
+    changed: FieldMask,
+}
+
+impl VisitMut for SealUnsent {
+    type Error = std::convert::Infallible;
+    fn field<C: Codec>(
+        &mut self,
+        index: usize,
+        value: &mut C::Value,
+        track: &mut C::Track,
+    ) -> Result<(), Self::Error> {
+        if self.mask.has(index) && C::seal(value, track, self.tick) {
+            self.changed.insert(index);
+        }
+        Ok(())
+    }
 }
 
 struct Seal<'a> {
-    mask: FieldMask,
+    mask: &'a FieldMask,
     tick: Tick,
-    out: Option<&'a mut Vec<u8>>,
-    sealed: Sealed,
+    out: &'a mut Vec<u8>,
+    sealed: &'a mut Sealed,
 }
 
 impl VisitMut for Seal<'_> {
     type Error = std::convert::Infallible;
-    #[inline]
+    #[inline(always)]
     fn field<C: Codec>(
         &mut self,
         index: usize,
@@ -139,9 +166,7 @@ impl VisitMut for Seal<'_> {
     ) -> Result<(), Self::Error> {
         if self.mask.has(index) && C::seal(value, track, self.tick) {
             self.sealed.changed.insert(index);
-            if let Some(out) = &mut self.out
-                && C::put_sealed(value, track, self.tick, out)
-            {
+            if C::put_sealed(value, track, self.tick, self.out) {
                 self.sealed.differences.insert(index);
             }
         }

@@ -26,12 +26,25 @@ pub const ENTER: u8 = 2;
 pub const CHANGES: u8 = 3;
 /// As [`CHANGES`], with a second set of fields: those that travel as differences.
 pub const DIFFERENCES: u8 = 4;
+/// As [`LEAVES`], of entities that were deleted: a client that retains what leaves does not retain them.
+pub const GONE: u8 = 5;
+/// Retained entities of one kind that enter again, and in which fields they changed since they were retained: as
+/// [`CHANGES`], but that there may be no such fields.
+pub const RETURNS: u8 = 6;
+
+/// Appends what stands before a group of [`CHANGES`] or [`RETURNS`].
+pub fn put_group_head(tag: u8, kind: u8, fields: usize, mask: FieldMask, out: &mut Vec<u8>) {
+    out.extend([tag, kind]);
+    mask.put(fields, out);
+}
+
+/// How often entities are sent from now on: a period in sends, then IDs as in [`LEAVES`].
+pub const PERIODS: u8 = 7;
 
 /// Appends what stands before a group of changes.
 pub fn put_changes_head(kind: u8, fields: usize, mask: FieldMask, differences: FieldMask, out: &mut Vec<u8>) {
-    out.push(if differences.is_empty() { CHANGES } else { DIFFERENCES });
-    out.push(kind);
-    mask.put(fields, out);
+    let tag = if differences.is_empty() { CHANGES } else { DIFFERENCES };
+    put_group_head(tag, kind, fields, mask, out);
     if !differences.is_empty() {
         differences.put(fields, out);
     }
@@ -133,10 +146,22 @@ impl<'a> Part<'a> {
 
 /// What reads the blocks of an update.
 pub trait Blocks {
-    /// An entity leaves.
+    /// An entity leaves; it is retained, where entities are.
     fn leave(&mut self, id: EntityId) -> Result<(), DecodeError>;
+    /// An entity is sent every so many sends from now on.
+    fn period(&mut self, id: EntityId, sends: u32) -> Result<(), DecodeError>;
+    /// An entity leaves because it was deleted.
+    fn gone(&mut self, id: EntityId) -> Result<(), DecodeError>;
     /// An entity enters; its fields are read from `r`.
     fn enter(&mut self, kind: u8, id: EntityId, r: &mut Reader<'_>) -> Result<(), DecodeError>;
+    /// A retained entity enters again, with what changed since, read from `r`.
+    fn enter_again(
+        &mut self,
+        kind: u8,
+        id: EntityId,
+        mask: FieldMask,
+        r: &mut Reader<'_>,
+    ) -> Result<(), DecodeError>;
     /// How many fields a kind has.
     fn fields(&self, kind: u8) -> Result<usize, DecodeError>;
     /// An entity changes; its fields are read from `r`.
@@ -155,21 +180,24 @@ pub fn read_blocks(content: &[u8], to: &mut impl Blocks) -> Result<(), DecodeErr
     let mut r = Reader::new(content);
     while !r.is_empty() {
         match r.u8()? {
-            LEAVES => {
-                let mut at = 0u64;
-                loop {
-                    let gap = r.varint()?;
-                    if gap == 0 {
-                        break;
-                    }
-                    at = at.checked_add(gap).ok_or(DecodeError::Value)?;
-                    to.leave(EntityId::from_wire(at).ok_or(DecodeError::Value)?)?;
+            LEAVES => read_gaps(&mut r, |id| to.leave(id))?,
+            GONE => read_gaps(&mut r, |id| to.gone(id))?,
+            PERIODS => {
+                let sends = u32::try_from(r.varint()?).map_err(|_| DecodeError::Value)?;
+                if !(1..=limits::PERIOD).contains(&sends) {
+                    return Err(DecodeError::Value);
                 }
+                read_gaps(&mut r, |id| to.period(id, sends))?;
             }
             ENTER => {
                 let kind = r.u8()?;
                 let id = EntityId::from_wire(r.varint()?).ok_or(DecodeError::Value)?;
                 to.enter(kind, id, &mut r)?;
+            }
+            RETURNS => {
+                let kind = r.u8()?;
+                let mask = FieldMask::take(to.fields(kind)?, &mut r)?;
+                read_group(&mut r, |id, r| to.enter_again(kind, id, mask, r))?;
             }
             tag @ (CHANGES | DIFFERENCES) => {
                 let kind = r.u8()?;
@@ -180,17 +208,40 @@ pub fn read_blocks(content: &[u8], to: &mut impl Blocks) -> Result<(), DecodeErr
                 if mask.is_empty() || !differences.iter().all(|f| mask.has(f)) {
                     return Err(DecodeError::Value);
                 }
-                loop {
-                    let id = r.varint()?;
-                    if id == 0 {
-                        break;
-                    }
-                    let id = EntityId::from_wire(id).ok_or(DecodeError::Value)?;
-                    to.change(kind, id, mask, differences, &mut r)?;
-                }
+                read_group(&mut r, |id, r| to.change(kind, id, mask, differences, r))?;
             }
             tag => return Err(DecodeError::Tag(tag)),
         }
     }
     Ok(())
+}
+
+/// IDs as rising gaps, ended by 0.
+fn read_gaps(
+    r: &mut Reader<'_>,
+    mut each: impl FnMut(EntityId) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut at = 0u64;
+    loop {
+        let gap = r.varint()?;
+        if gap == 0 {
+            return Ok(());
+        }
+        at = at.checked_add(gap).ok_or(DecodeError::Value)?;
+        each(EntityId::from_wire(at).ok_or(DecodeError::Value)?)?;
+    }
+}
+
+/// Records of a group, each behind its ID, ended by the ID 0.
+fn read_group<'a>(
+    r: &mut Reader<'a>,
+    mut each: impl FnMut(EntityId, &mut Reader<'a>) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    loop {
+        let id = r.varint()?;
+        if id == 0 {
+            return Ok(());
+        }
+        each(EntityId::from_wire(id).ok_or(DecodeError::Value)?, r)?;
+    }
 }

@@ -6,8 +6,23 @@ use super::{DecodeError, Reader};
 pub const MAX_LEN: usize = 10;
 
 /// Appends `value`.
-#[inline]
-pub fn put(out: &mut Vec<u8>, mut value: u64) {
+#[inline(always)]
+pub fn put(out: &mut Vec<u8>, value: u64) {
+    // Nearly all are so short.
+    if value < 0x80 {
+        out.push(value as u8);
+    } else {
+        put_long(out, value);
+    }
+}
+
+fn put_long(out: &mut Vec<u8>, mut value: u64) {
+    let low = |shift: u32| (value >> shift) as u8 & 0x7f;
+    match value {
+        0x80..0x4000 => return out.extend_from_slice(&[low(0) | 0x80, low(7)]),
+        0x4000..0x20_0000 => return out.extend_from_slice(&[low(0) | 0x80, low(7) | 0x80, low(14)]),
+        _ => {}
+    }
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

@@ -12,6 +12,7 @@ use crate::room::sessions::{Asked, Said, Waiting};
 use crate::room::{Connection, ConnectionId, Room};
 use crate::session::credit::Rate;
 use crate::session::{code, cut};
+use crate::sync::workers::Shared;
 use crate::wire::message::{Ack, Call, ClientMessage, Outcome, RoomMessage};
 use crate::wire::{DecodeError, payload};
 
@@ -98,7 +99,7 @@ impl<G: Game> Runtime<G> {
         let said = decode(self)?;
         let cost = len + limits::MESSAGE_COST;
         let Some(session) = self.room.sessions.get_mut(id) else { return Ok(()) };
-        if !session.wait(Waiting { number, cost, said }) {
+        if !session.wait(Waiting { number, cost, said: Shared::new(said) }) {
             return Err((code::FLOOD, String::from("too many events wait for the room")));
         }
         self.inbox.arrived(conn, Arrival::Said(id));
@@ -194,7 +195,7 @@ impl<G: Game> Runtime<G> {
         let Some(session) = self.room.sessions.get_mut(id) else { return };
         let Some(Waiting { number, said, .. }) = session.next() else { return };
         let peer = session.peer();
-        let answer = match said {
+        let answer = match said.into_inner() {
             Said::Event(event) => {
                 let handled = self.caught("on_event", |game, room| game.on_event(room, peer, event));
                 handled.is_none().then_some(RoomMessage::Failed(number))

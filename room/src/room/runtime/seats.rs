@@ -248,6 +248,7 @@ impl<G: Game> Runtime<G> {
             send_every: self.settings.send_every,
             payload_max: limits::CLIENT_PAYLOAD as u32,
             events_max: self.settings.events_most as u32,
+            retain: self.room.interest.retain as u32,
             resumed: matches!(seating, Seating::Resumed),
             received,
             sent: session.outbox.sent(),

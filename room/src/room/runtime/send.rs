@@ -13,13 +13,14 @@ use crate::room::outgoing::{Class, Queued, Target};
 use crate::room::{Connection, ConnectionId};
 use crate::sync::Views;
 use crate::sync::interest::Notes;
+use crate::sync::update::Letter;
 use crate::wire::message::RoomMessage;
 
 /// Where the bytes of something outgoing lie.
 #[derive(Clone)]
 pub(super) enum Source {
     Own(Range<usize>),
-    Update(Range<usize>),
+    Update(Letter),
     Shared(Arc<[u8]>),
     Close(u16, Range<usize>),
     Abort,
@@ -111,9 +112,9 @@ impl<G: Game> Runtime<G> {
         let lens = RoomLens::new(&self.game, &self.room);
         views.update(tick, &self.room.world, &lens);
         let notes = lens.notes.into_inner();
-        for (viewer, range) in &views.outbox().messages {
-            if let Some(conn) = self.room.at(*viewer).map(|c| c.id) {
-                self.out.push(conn, Source::Update(range.clone()));
+        for (viewer, letter) in views.messages() {
+            if let Some(conn) = self.room.at(viewer).map(|c| c.id) {
+                self.out.push(conn, Source::Update(letter));
             }
         }
         self.push_messages(&views, &saw);
@@ -128,9 +129,7 @@ impl<G: Game> Runtime<G> {
         let queued = &self.room.messages.queued;
         let asked =
             queued.iter().filter_map(|m| if let Target::Seeing(slot) = m.target { Some(slot) } else { None });
-        asked
-            .map(|slot| self.viewers().filter(|v| views.viewer(*v).is_some_and(|v| v.knows(slot))).collect())
-            .collect()
+        asked.map(|slot| self.viewers().filter(|viewer| views.knows(*viewer, slot)).collect()).collect()
     }
 
     fn viewers(&self) -> impl Iterator<Item = u32> + '_ {
@@ -162,8 +161,7 @@ impl<G: Game> Runtime<G> {
                 }
                 Target::Seeing(slot) => {
                     let before = saw.next().map(Vec::as_slice).unwrap_or_default();
-                    let sees = |viewer| views.viewer(viewer).is_some_and(|v| v.knows(slot));
-                    self.sessions_where(|viewer| before.contains(&viewer) || sees(viewer))
+                    self.sessions_where(|viewer| before.contains(&viewer) || views.knows(viewer, slot))
                 }
                 Target::Key(key) => {
                     let subscribers = views.subscribers(&key);
@@ -218,7 +216,9 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    fn write_notes(&mut self, notes: Notes) {
+    fn write_notes(&mut self, mut notes: Notes) {
+        // Several threads may have taken note.
+        notes.views.sort_unstable();
         let player = |viewer: u32| self.room.at(viewer).map(|c| c.player);
         let mut logs = Vec::new();
         for slot in notes.bad_positions {

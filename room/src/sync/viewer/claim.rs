@@ -3,6 +3,7 @@
 use super::Viewer;
 use crate::entity::PlayerId;
 use crate::faults::{self, Fault};
+use crate::sync::interest::Part;
 use crate::sync::world::World;
 use crate::tick::Tick;
 use crate::wire::message::Claim;
@@ -40,8 +41,8 @@ impl Viewer {
 
     /// Whether the client was sent the entity of a slot.
     #[must_use]
-    pub fn knows(&self, slot: u32) -> bool {
-        !self.claimed && self.has(slot)
+    pub fn knows(&self, slot: u32, parts: &[Part]) -> bool {
+        if self.by_cells { self.sees_by_cells(slot, parts) } else { !self.claimed && self.has(slot) }
     }
 
     /// Whether the entity was in the view that the room made: a limit lets such stay a little longer.

@@ -75,6 +75,7 @@ fn a_rooms_messages_have_these_bytes() {
         send_every: 2,
         payload_max: 24_576,
         events_max: 4096,
+        retain: 300,
         resumed: true,
         received: 6,
         sent: 8,
@@ -82,8 +83,13 @@ fn a_rooms_messages_have_these_bytes() {
     };
     let mut expected = vec![0x81, 2, 0, 5, 2];
     expected.extend([9; 16]);
-    expected.extend([3, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0xc8, 1, 20, 2, 0x80, 0xc0, 1, 0x80, 0x20, 1, 6, 8]);
+    expected.extend([3, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0xc8, 1, 20, 2, 0x80, 0xc0, 1, 0x80, 0x20]);
+    expected.extend([0xac, 2, 1, 6, 8]);
     assert_eq!(room(RoomMessage::Welcome(welcome)), expected);
+    let mut out = Vec::new();
+    let greedy = Welcome { retain: limits::RETAIN as u32 + 1, ..welcome };
+    RoomMessage::Welcome(greedy).encode(&mut out);
+    assert_eq!(RoomMessage::decode(&out), Err(DecodeError::TooLong), "more than a client would keep");
     assert_eq!(room(RoomMessage::Update(&[1, 2])), [0x82, 1, 2]);
     assert_eq!(room(RoomMessage::Event(&[0xc0])), [0x83, 0xc0]);
     assert_eq!(room(RoomMessage::Transient(&[0xc0])), [0x84, 0xc0]);

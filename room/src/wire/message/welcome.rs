@@ -35,6 +35,8 @@ pub struct Welcome<'a> {
     pub payload_max: u32,
     /// The most events that the client keeps while they are not acknowledged.
     pub events_max: u32,
+    /// The most entities that the client keeps after they left its view; at most [`limits::RETAIN`].
+    pub retain: u32,
     /// Whether this continues the session that the client named.
     pub resumed: bool,
     /// The number of the last event that the room has from the client.
@@ -68,7 +70,7 @@ impl<'a> Welcome<'a> {
         out.extend_from_slice(&self.generation.to_le_bytes());
         varint::put(out, self.incarnation);
         varint::put(out, self.tick.0);
-        for number in [self.tick_rate, self.send_every, self.payload_max, self.events_max] {
+        for number in [self.tick_rate, self.send_every, self.payload_max, self.events_max, self.retain] {
             varint::put(out, number.into());
         }
         out.push(u8::from(self.resumed));
@@ -91,6 +93,10 @@ impl<'a> Welcome<'a> {
             send_every: take_u32(r)?,
             payload_max: take_u32(r)?,
             events_max: take_u32(r)?,
+            retain: take_u32(r).and_then(|most| {
+                // A client's memory is bounded, whatever the room says.
+                if most as usize <= limits::RETAIN { Ok(most) } else { Err(DecodeError::TooLong) }
+            })?,
             resumed: super::take_flag(r)?,
             received: r.varint()?,
             sent: r.varint()?,

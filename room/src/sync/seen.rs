@@ -1,0 +1,267 @@
+//! What a part shows a viewer, cell by cell: a few words of places, which are compared with those of the last update.
+
+use super::cells::{Cell, Circle, EVERYWHERE};
+use super::grid::{Cut, Sides};
+use super::interest::{Part, PartView, Reach, Shape};
+
+/// What a part showed a viewer: for each of its cells, the places of the members that it shows.
+#[derive(Debug, Default)]
+pub struct Seen {
+    cells: Vec<u32>,
+    /// Where each cell's words end.
+    ends: Vec<u32>,
+    words: Vec<u64>,
+}
+
+/// What looking took, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Cells whose members were looked at.
+    pub cells: u64,
+    /// Distances worked out.
+    pub distances: u64,
+}
+
+impl Seen {
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.ends.clear();
+        self.words.clear();
+    }
+
+    /// Becomes the same as another, in the memory it has.
+    pub fn assign(&mut self, other: &Seen) {
+        self.clear();
+        self.cells.extend_from_slice(&other.cells);
+        self.ends.extend_from_slice(&other.ends);
+        self.words.extend_from_slice(&other.words);
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.ends.push(self.words.len() as u32);
+    }
+
+    fn push_whole(&mut self, cell: &Cell) {
+        self.words.extend(cell.words().iter().map(|word| word.members));
+        self.end();
+    }
+
+    /// The most members that it may hold.
+    #[must_use]
+    pub fn at_most(&self) -> usize {
+        self.words.len() * 64
+    }
+
+    /// How many members it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Its cells, in order.
+    #[must_use]
+    pub fn cells(&self) -> &[u32] {
+        &self.cells
+    }
+
+    fn range(&self, index: usize) -> std::ops::Range<usize> {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start as usize..self.ends[index] as usize
+    }
+
+    /// The words of the cell at `index`.
+    #[inline]
+    #[must_use]
+    pub fn words(&self, index: usize) -> &[u64] {
+        &self.words[self.range(index)]
+    }
+
+    /// Whether it holds a place of the cell at `index`.
+    #[must_use]
+    pub fn has(&self, index: usize, place: u32) -> bool {
+        let word = self.words(index).get(place as usize / 64);
+        word.is_some_and(|word| word >> (place % 64) & 1 != 0)
+    }
+
+    /// Whether each cell has as many words as in another of the same cells.
+    #[must_use]
+    pub fn is_like(&self, other: &Seen) -> bool {
+        self.ends == other.ends && self.cells == other.cells
+    }
+}
+
+impl Part {
+    /// What this part shows a viewer now. Of a part that [remembers](Part::remembers) or narrows it says too much.
+    pub fn look(&self, view: &PartView, out: &mut Seen, looked: &mut Looked) {
+        out.clear();
+        out.cells.extend_from_slice(view.order());
+        looked.cells += out.cells.len() as u64;
+        let (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point)) =
+            (self.shape, view.point())
+        else {
+            // Whole cells; a radius subscribes to no others.
+            view.order().iter().for_each(|number| out.push_whole(self.table.cell(*number)));
+            return;
+        };
+        out.push_whole(self.table.cell(EVERYWHERE));
+        let circle = Circle::new(r, cell);
+        let mut numbers = view.order()[1..].iter();
+        let mut push = |number: u32, cut: Cut| {
+            let of = self.table.cell(number);
+            match cut {
+                Cut::Outside => out.words.extend(of.words().iter().map(|_| 0)),
+                Cut::Exact(..) => {
+                    for w in 0..of.words().len() {
+                        let (near, asked) = of.near(w, point, &circle);
+                        looked.distances += asked as u64;
+                        out.words.push(near);
+                    }
+                }
+                Cut::Whole | Cut::Remembered => out.words.extend(of.words().iter().map(|word| word.members)),
+            }
+            out.end();
+        };
+        match view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r)) {
+            Some(sides) => sides.each(|cut| {
+                numbers.next().into_iter().for_each(|number| push(*number, cut));
+            }),
+            None => numbers.for_each(|number| {
+                let at = self.table.at(*number);
+                let cut = at.map_or(Cut::Whole, |at| Cut::of_range(point, at.cell, cell, axes, r, r));
+                push(*number, cut);
+            }),
+        }
+    }
+
+    /// Looks at all that this part shows a viewer whose keys are those of `old`, and hands out each of its cells that
+    /// shows something now or did, with its word before and after. Returns false, with nothing done, where the keys are
+    /// others or a cell has more than one word: see [`look`](Part::look).
+    #[inline(always)]
+    #[must_use]
+    pub fn look_from(
+        &self,
+        view: &PartView,
+        out: &mut Seen,
+        looked: &mut Looked,
+        mut each: impl FnMut(&Cell, u64, u64),
+    ) -> bool {
+        let old = &view.seen;
+        let (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point)) =
+            (self.shape, view.point())
+        else {
+            return false;
+        };
+        let sides = view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r));
+        let single = old.words.len() == old.cells.len() && !self.table.has_widened();
+        let Some(sides) = sides.filter(|_| single && old.cells == view.order()) else { return false };
+        out.cells.clone_from(&old.cells);
+        out.ends.clone_from(&old.ends);
+        out.words.clear();
+        out.words.resize(old.words.len(), 0);
+        let circle = Circle::new(r, cell);
+        let mut pairs = view.order().iter().zip(&old.words).zip(&mut out.words);
+        let mut next = |cut: Cut| {
+            let Some(((number, old), new)) = pairs.next() else { return };
+            if *old == 0 && matches!(cut, Cut::Outside) {
+                return;
+            }
+            let of = self.table.cell(*number);
+            *new = match cut {
+                Cut::Outside => 0,
+                Cut::Exact(..) => {
+                    let (near, asked) = of.near(0, point, &circle);
+                    looked.distances += asked as u64;
+                    near
+                }
+                Cut::Whole | Cut::Remembered => of.words()[0].members,
+            };
+            if *old | *new != 0 {
+                each(of, *old, *new);
+            }
+        };
+        next(Cut::Whole);
+        sides.each(next);
+        looked.cells += old.cells.len() as u64;
+        true
+    }
+
+    /// Brings up to date what a viewer that stands where it stood sees of the cells that were touched: looks only at
+    /// members that came, went or moved. Returns false where a cell has other words than it had.
+    #[must_use]
+    pub fn look_again(&self, view: &PartView, seen: &mut Seen, looked: &mut Looked) -> bool {
+        looked.cells += view.dirty.len() as u64;
+        for index in &view.dirty {
+            let index = *index as usize;
+            let (number, range) = (seen.cells[index], seen.range(index));
+            let of = self.table.cell(number);
+            if range.len() != of.words().len() {
+                return false;
+            }
+            let cut = self.cut(view, number);
+            for (w, (word, seen)) in of.words().iter().zip(&mut seen.words[range]).enumerate() {
+                *seen = match cut {
+                    Cut::Outside => 0,
+                    Cut::Exact(r2, _) => {
+                        let (point, moved) = (view.point().unwrap_or_default(), word.moved & word.members);
+                        looked.distances += u64::from(moved.count_ones());
+                        *seen & word.members & !moved | of.near_of(w, moved, point, r2)
+                    }
+                    Cut::Whole | Cut::Remembered => word.members,
+                };
+            }
+        }
+        true
+    }
+
+    fn cut(&self, view: &PartView, number: u32) -> Cut {
+        match (self.shape, view.point(), self.table.at(number)) {
+            (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point), Some(at)) => {
+                Cut::of_range(point, at.cell, cell, axes, r, r)
+            }
+            _ => Cut::Whole,
+        }
+    }
+}
+
+/// Calls `f` with each cell that stands in either of two sets, and its words before and after.
+pub fn compare(old: &Seen, new: &Seen, pairs: &mut Pairs, mut f: impl FnMut(u32, &[u64], &[u64])) {
+    if old.is_like(new) {
+        let (mut start, mut index) = (0, 0);
+        while index < new.cells.len() {
+            let end = new.ends[index] as usize;
+            f(new.cells[index], &old.words[start..end], &new.words[start..end]);
+            (start, index) = (end, index + 1);
+        }
+        return;
+    }
+    let numbered = |seen: &Seen, out: &mut Vec<(u32, u32)>| {
+        out.clear();
+        out.extend(seen.cells.iter().zip(0..).map(|(number, index)| (*number, index)));
+        out.sort_unstable();
+    };
+    numbered(old, &mut pairs.old);
+    numbered(new, &mut pairs.new);
+    let mut before = pairs.old.iter().peekable();
+    for (number, index) in &pairs.new {
+        while let Some((gone, at)) = before.next_if(|(other, _)| other < number) {
+            f(*gone, old.words(*at as usize), &[]);
+        }
+        let at = before.next_if(|(other, _)| other == number);
+        f(*number, at.map_or(&[], |(_, at)| old.words(*at as usize)), new.words(*index as usize));
+    }
+    before.for_each(|(gone, at)| f(*gone, old.words(*at as usize), &[]));
+}
+
+/// Buffers of [`compare`].
+#[derive(Debug, Default)]
+pub struct Pairs {
+    old: Vec<(u32, u32)>,
+    new: Vec<(u32, u32)>,
+}

@@ -1,0 +1,312 @@
+//! The view of a connection that is up to date, cell by cell: in rooms where a part shows whole cells or what is near
+//! in them, nothing but the update's own size holds anything back, and no entity has several keys.
+
+use super::{Scratch, Sealed, Viewer};
+use crate::limits;
+use crate::store::records::RecordBuffer;
+use crate::sync::cells::{Cell, KeyTable};
+use crate::sync::interest::{Part, PartView};
+use crate::sync::seen::{self, Looked, Pairs, Seen};
+use crate::sync::update::{Press, enters_len};
+use crate::sync::world::World;
+
+/// Buffers of the comparison cell by cell.
+#[derive(Debug, Default)]
+pub(super) struct CellScratch {
+    /// What each part shows now.
+    pub(super) fresh: Vec<Seen>,
+    /// How each part was looked at.
+    looks: Vec<Look>,
+    pairs: Pairs,
+    /// Slots that are no longer where the client saw them.
+    gone: Vec<u32>,
+    /// Slots where the client saw none.
+    came: Vec<u32>,
+    pub(super) looked: Looked,
+}
+
+/// How a viewer looked at a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Nothing of it was touched.
+    Not,
+    /// At the keys that were touched.
+    Touched,
+    /// At all.
+    All,
+}
+
+impl Viewer {
+    /// A number by which connections that look at the same things stand near each other, where that is news.
+    #[must_use]
+    pub fn neighborhood(&self) -> Option<u64> {
+        let moved = |view: &&PartView| view.moved;
+        self.parts.iter().skip(1).filter(moved).find_map(PartView::neighborhood)
+    }
+
+    /// Looks at everything that each part shows, into `scratch.cells.fresh`.
+    pub(super) fn look_at_all(&self, parts: &[Part], scratch: &mut Scratch) {
+        let CellScratch { fresh, looks, looked, .. } = &mut scratch.cells;
+        fresh.resize_with(parts.len(), Seen::default);
+        looks.clear();
+        looks.resize(parts.len(), Look::All);
+        for ((part, view), fresh) in parts.iter().zip(&self.parts).zip(fresh) {
+            part.look(view, fresh, looked);
+        }
+    }
+
+    /// Looks at what was touched and compares it with what the parts showed: leaves, enters and the seal's records of
+    /// what stays. Returns the plain bytes of all of it and an estimate of the bytes on the wire; nothing where the
+    /// view may be past its bound.
+    pub(super) fn compare_cells(
+        &self,
+        sealed: &Sealed<'_>,
+        free: usize,
+        scratch: &mut Scratch,
+        press: &mut Press<'_>,
+    ) -> Option<(usize, usize)> {
+        let Scratch { cells, leaves, enters, records, .. } = scratch;
+        let CellScratch { fresh, looks, pairs, gone, came, looked } = cells;
+        fresh.resize_with(sealed.parts.len(), Seen::default);
+        looks.clear();
+        leaves.clear();
+        enters.clear();
+        records.resize_with(press.records.groups(), RecordBuffer::default);
+        let mut sink = Sink { gone, came, records };
+        sink.clear();
+        let mut at_most = 0;
+        for ((part, view), fresh) in sealed.parts.iter().zip(&self.parts).zip(fresh.iter_mut()) {
+            let look = look_and_compare(part, view, fresh, (pairs, looked), &mut sink);
+            at_most += if look == Look::Not { view.seen.at_most() } else { fresh.at_most() };
+            looks.push(look);
+        }
+        if at_most > limits::VIEW && self.count(fresh, looks) > limits::VIEW {
+            return None;
+        }
+        self.settle_crossings(gone, came, records, press);
+        enters.extend_from_slice(came);
+        leaves.extend(gone.iter().map(|slot| press.world.info(*slot).id));
+        let changes: usize = records.iter().map(|records| records.as_slice().len()).sum();
+        let (plain, wire) = enters_len(enters, free, press);
+        Some((plain + changes + leaves.len() * 3, wire + changes + leaves.len() * 3))
+    }
+
+    fn count(&self, fresh: &[Seen], looks: &[Look]) -> usize {
+        let seen = looks.iter().zip(&self.parts).zip(fresh);
+        seen.map(|((look, view), fresh)| if *look == Look::Not { &view.seen } else { fresh })
+            .map(Seen::len)
+            .sum()
+    }
+
+    /// What went from one cell and came into another stays, where the client sees both: takes it out of both lists.
+    fn settle_crossings(
+        &self,
+        gone: &mut Vec<u32>,
+        came: &mut Vec<u32>,
+        records: &mut [RecordBuffer],
+        press: &Press<'_>,
+    ) {
+        gone.sort_unstable();
+        came.sort_unstable();
+        if gone.is_empty() || came.is_empty() {
+            return;
+        }
+        let mut at = 0;
+        gone.retain(|slot| {
+            while came.get(at).is_some_and(|other| other < slot) {
+                at += 1;
+            }
+            if came.get(at) != Some(slot) {
+                return true;
+            }
+            came.remove(at);
+            if press.records.changed().contains(*slot) {
+                let record = press.records.at(*slot);
+                records[record.group as usize].push(press.records.all_bytes(), record);
+            }
+            false
+        });
+    }
+
+    /// The places of the records that [`compare_cells`](Self::compare_cells) copied.
+    pub(super) fn find_places_by_cells(&self, parts: &[Part], scratch: &mut Scratch, press: &Press<'_>) {
+        let Scratch { cells, enters, places, .. } = scratch;
+        places.resize_with(press.records.groups(), Vec::new);
+        places.iter_mut().for_each(Vec::clear);
+        let seen = cells.looks.iter().zip(&self.parts).zip(&cells.fresh);
+        let seen = seen.map(|((look, view), fresh)| if *look == Look::Not { &view.seen } else { fresh });
+        for slot in parts.iter().zip(seen).flat_map(|(part, seen)| slots(&part.table, seen)) {
+            if press.records.changed().contains(slot) && enters.binary_search(&slot).is_err() {
+                let at = press.records.at(slot);
+                places[at.group as usize].push(at);
+            }
+        }
+    }
+
+    /// From now on the view is a set of slots: of those that the parts showed at the last update. To be called
+    /// within the seal that follows it.
+    pub(super) fn leave_cells(&mut self, parts: &[Part]) {
+        if std::mem::take(&mut self.by_cells) {
+            self.view.clear();
+            for (part, view) in parts.iter().zip(&self.parts) {
+                slots(&part.table, &view.seen).for_each(|slot| self.view.insert(slot));
+            }
+        }
+    }
+
+    /// What the parts show now becomes what they showed. The client has all of it.
+    pub(super) fn commit_cells(&mut self, scratch: &mut Scratch) {
+        let CellScratch { fresh, looks, .. } = &mut scratch.cells;
+        for ((view, fresh), look) in self.parts.iter_mut().zip(fresh).zip(looks) {
+            if *look != Look::Not {
+                std::mem::swap(&mut view.seen, fresh);
+            }
+            view.settle();
+        }
+        self.by_cells = true;
+        self.view.clear();
+    }
+
+    /// The slots that the parts show now, once each, where each has one key.
+    pub(super) fn fresh_slots<'a>(parts: &'a [Part], fresh: &'a [Seen]) -> impl Iterator<Item = u32> + 'a {
+        parts.iter().zip(fresh).flat_map(|(part, seen)| slots(&part.table, seen))
+    }
+
+    /// Of a viewer that sees by cells: whether it sees a slot.
+    pub(super) fn sees_by_cells(&self, slot: u32, parts: &[Part]) -> bool {
+        parts.iter().zip(&self.parts).any(|(part, view)| part.showed(view, slot))
+    }
+
+    /// Every member of the view.
+    pub(in crate::sync) fn members(&self, parts: &[Part], world: &World) -> Vec<(crate::EntityId, u32)> {
+        let with_id = |slot: u32| (world.info(slot).id, slot);
+        if self.by_cells {
+            let seen = parts.iter().zip(&self.parts);
+            seen.flat_map(|(part, view)| slots(&part.table, &view.seen)).map(with_id).collect()
+        } else {
+            self.view.iter().map(with_id).collect()
+        }
+    }
+}
+
+/// The slots of what a part showed in the last seal or shows in this one.
+fn slots<'a>(table: &'a KeyTable, seen: &'a Seen) -> impl Iterator<Item = u32> + 'a {
+    seen.cells().iter().enumerate().flat_map(move |(index, number)| {
+        let words = seen.words(index).iter().enumerate();
+        words.flat_map(move |(w, bits)| table.cell(*number).slots_of(w, *bits))
+    })
+}
+
+/// Where what a comparison finds goes.
+struct Sink<'a> {
+    gone: &'a mut Vec<u32>,
+    came: &'a mut Vec<u32>,
+    records: &'a mut [RecordBuffer],
+}
+
+/// Looks at what a part shows and compares it with what it showed.
+fn look_and_compare(
+    part: &Part,
+    view: &PartView,
+    fresh: &mut Seen,
+    (pairs, looked): (&mut Pairs, &mut Looked),
+    sink: &mut Sink<'_>,
+) -> Look {
+    let table = &part.table;
+    if !view.moved && view.dirty.is_empty() {
+        return Look::Not;
+    }
+    if !view.moved {
+        fresh.assign(&view.seen);
+        if part.look_again(view, fresh, looked) {
+            for index in &view.dirty {
+                let index = *index as usize;
+                sink.compare(
+                    table,
+                    table.cell(fresh.cells()[index]),
+                    view.seen.words(index),
+                    fresh.words(index),
+                );
+            }
+            return Look::Touched;
+        }
+    } else if part.look_from(view, fresh, looked, |cell, old, new| sink.compare_word(table, cell, old, new)) {
+        return Look::All;
+    }
+    part.look(view, fresh, looked);
+    seen::compare(&view.seen, fresh, pairs, |number, old, new| {
+        sink.compare(table, table.cell(number), old, new);
+    });
+    Look::All
+}
+
+impl Sink<'_> {
+    fn clear(&mut self) {
+        self.gone.clear();
+        self.came.clear();
+        self.records.iter_mut().for_each(RecordBuffer::clear);
+    }
+
+    /// Compares the words of one cell: slots that went and came, and the records of those that stay, in one copy where
+    /// all that changed in the cell stays.
+    fn compare(&mut self, table: &KeyTable, cell: &Cell, old: &[u64], new: &[u64]) {
+        if let ([old], [new], [_]) = (old, new, cell.words()) {
+            return self.compare_word(table, cell, *old, *new);
+        }
+        let before = |w: usize| old.get(w).copied().unwrap_or(0);
+        let now = |w: usize| new.get(w).copied().unwrap_or(0);
+        let mut whole = old.len().max(new.len()) >= cell.words().len();
+        for w in 0..old.len().max(new.len()) {
+            let (old, new) = (before(w), now(w));
+            self.gone.extend(cell.slots_of(w, old & !new));
+            self.came.extend(cell.slots_of(w, new & !old));
+            let changed = cell.words().get(w).map_or(0, |word| word.changed);
+            whole &= old & new & changed == changed;
+        }
+        if whole {
+            return self.push_runs(table, cell);
+        }
+        for (w, word) in cell.words().iter().enumerate() {
+            self.push_rows(table, cell, w, before(w) & now(w) & word.changed);
+        }
+    }
+
+    /// The same of a cell of one word.
+    #[inline(always)]
+    fn compare_word(&mut self, table: &KeyTable, cell: &Cell, old: u64, new: u64) {
+        if old != new {
+            self.gone.extend(cell.slots_of(0, old & !new));
+            self.came.extend(cell.slots_of(0, new & !old));
+        }
+        let changed = cell.words()[0].changed;
+        let stays = old & new & changed;
+        if stays == changed {
+            self.push_runs(table, cell);
+        } else if stays != 0 {
+            self.push_rows(table, cell, 0, stays);
+        }
+    }
+
+    #[inline(always)]
+    fn push_runs(&mut self, table: &KeyTable, cell: &Cell) {
+        for run in cell.runs() {
+            let buffer = &mut self.records[run.group as usize];
+            buffer.push_run(table.bytes(), run.start as usize, run.end as usize, run.records as usize);
+        }
+    }
+
+    /// The records of some places of a cell's word.
+    #[inline(always)]
+    fn push_rows(&mut self, table: &KeyTable, cell: &Cell, word: usize, bits: u64) {
+        if let [run] = cell.runs() {
+            // All of one group.
+            let rows = cell.rows_of(word, bits);
+            let buffer = &mut self.records[run.group as usize];
+            buffer.push_all(table.bytes(), (run.end - run.start) as usize, rows);
+        } else {
+            for row in cell.rows_of(word, bits) {
+                self.records[row.group as usize].push(table.bytes(), row);
+            }
+        }
+    }
+}
