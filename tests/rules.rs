@@ -24,6 +24,8 @@ mod lab;
 mod limit;
 #[path = "rules/once.rs"]
 mod once;
+#[path = "rules/pieces.rs"]
+mod pieces;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/rates.rs"]
