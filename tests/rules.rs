@@ -12,6 +12,8 @@ mod border;
 mod budget;
 #[path = "rules/events.rs"]
 mod events;
+#[path = "rules/flips.rs"]
+mod flips;
 #[path = "rules/holds.rs"]
 mod holds;
 #[path = "rules/ids.rs"]

@@ -86,7 +86,9 @@ fn what_was_made_many_times_is_made_better_once() {
 #[test]
 fn one_that_changes_all_the_time_costs_others_nothing() {
     let mut link = yard(1);
-    (0..5).for_each(|n| drop(link.add(full(n))));
+    (0..5).for_each(|n| {
+        link.add(full(n));
+    });
     let moving = link.add(Crate { x: 1000.0, ..full(9) });
     joins(&mut link);
     improve(&mut link);
