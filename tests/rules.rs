@@ -12,6 +12,8 @@ mod border;
 mod budget;
 #[path = "rules/events.rs"]
 mod events;
+#[path = "rules/flips.rs"]
+mod flips;
 #[path = "rules/holds.rs"]
 mod holds;
 #[path = "rules/ids.rs"]
@@ -24,6 +26,8 @@ mod lab;
 mod limit;
 #[path = "rules/once.rs"]
 mod once;
+#[path = "rules/pieces.rs"]
+mod pieces;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/rates.rs"]

@@ -44,6 +44,8 @@ pub struct KeyTable {
     bytes: Vec<u8>,
     /// The most bytes that they take.
     marked: usize,
+    /// Buffer of groups and places.
+    mixed: Vec<(u32, u32)>,
     // Whether a cell has got another word in this seal.
     widened: bool,
     /// The edge of a cell, in grids.
@@ -70,6 +72,7 @@ impl KeyTable {
             unused: Vec::new(),
             bytes: Vec::new(),
             marked: 0,
+            mixed: Vec::new(),
             widened: false,
             edge,
             flat,
@@ -261,11 +264,11 @@ impl KeyTable {
 
     /// Lays the seal's records out cell by cell, once every change is marked.
     pub fn lay(&mut self, records: &Records) {
-        let KeyTable { cells, touched, bytes, marked, .. } = self;
+        let KeyTable { cells, touched, bytes, marked, mixed, .. } = self;
         bytes.resize(bytes.len().max(*marked + records::PAD), 0);
         let mut end = 0;
         for number in touched {
-            end = cells[*number as usize].lay(records.all_bytes(), bytes, end);
+            end = cells[*number as usize].lay(records.all_bytes(), bytes, end, mixed);
         }
     }
 

@@ -12,6 +12,8 @@ const LANES: usize = 4;
 
 /// Cells from the middle within which single precision from a cell's corner is what [`Circle`] takes it for.
 const FAR: u64 = 1 << 40;
+/// The longest edge of a cell for which it is.
+const LONG: f64 = 1e30;
 
 /// A circle or sphere against which members of cells are checked.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +78,7 @@ pub struct Cell {
     corner: [f64; 3],
     // Whether the third axis does not count.
     flat: bool,
-    // Whether it is so far out that the corner says little of where its members stand.
+    // Whether it is so far out, or so large, that the corner says little of where its members stand.
     far: bool,
     /// The slot of each member, by place; of one that went in this seal too.
     slots: Vec<u32>,
@@ -219,7 +221,7 @@ impl Cell {
     /// Becomes the cell of a new key, with nothing in it. `edge` is that of a grid's cells.
     pub(super) fn reset(&mut self, at: Option<[i64; 3]>, edge: f64, flat: bool) {
         (self.at, self.flat) = (at, flat);
-        self.far = at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
+        self.far = edge > LONG || at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
         self.corner = at.map_or([0.0; 3], |at| at.map(|at| at as f64 * edge));
         (self.group, self.mixed) = (NO_GROUP, false);
     }
@@ -337,46 +339,64 @@ impl Cell {
         }
     }
 
-    /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end.
-    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut [u8], mut end: usize) -> usize {
-        let mut next = (self.group != NO_GROUP).then_some(if self.mixed { 0 } else { self.group });
-        while let Some(from) = next.take() {
-            let group = if self.mixed { self.lowest_group(from) } else { Some(from) };
-            let Some(group) = group else { break };
-            let mut run = Run { group, start: end as u32, end: 0, records: 0 };
-            for (w, word) in self.words.iter().enumerate() {
-                let mut bits = word.changed;
-                while bits != 0 {
-                    let row = &mut self.rows[w * 64 + bits.trailing_zeros() as usize];
-                    bits &= bits - 1;
-                    if row.group != group {
-                        continue;
-                    }
-                    let (start, len) = (row.start as usize, row.len as usize);
-                    // A row that is laid out points behind the records already.
-                    row.start = end as u32;
-                    if len <= records::STEP {
-                        records::copy_step(bytes, end, records, start);
-                    } else {
-                        bytes[end..end + len].copy_from_slice(&records[start..start + len]);
-                    }
-                    end += len;
-                    run.records += 1;
-                }
-            }
-            run.end = end as u32;
-            self.runs.push(run);
-            next = self.mixed.then_some(group + 1);
+    /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end. `mixed` is a
+    /// buffer.
+    pub(super) fn lay(
+        &mut self,
+        records: &[u8],
+        bytes: &mut [u8],
+        end: usize,
+        mixed: &mut Vec<(u32, u32)>,
+    ) -> usize {
+        let Cell { words, rows, runs, .. } = self;
+        let places =
+            words.iter().zip(0..).flat_map(|(word, w)| Ones(word.changed).map(move |bit| w * 64 + bit));
+        if !self.mixed {
+            return if self.group == NO_GROUP {
+                end
+            } else {
+                lay_run(self.group, places, rows, runs, records, bytes, end)
+            };
         }
-        end
+        mixed.clear();
+        mixed.extend(places.map(|place| (rows[place as usize].group, place)));
+        mixed.sort_unstable();
+        mixed.chunk_by(|a, b| a.0 == b.0).fold(end, |end, run| {
+            let places = run.iter().map(|(_, place)| *place);
+            lay_run(run[0].0, places, rows, runs, records, bytes, end)
+        })
     }
+}
 
-    /// The lowest group from `least` on among this seal's records.
-    fn lowest_group(&self, least: u32) -> Option<u32> {
-        let words = self.words.iter().enumerate();
-        let places = words.flat_map(|(w, word)| Ones(word.changed).map(move |bit| w * 64 + bit as usize));
-        places.map(|place| self.rows[place].group).filter(|group| *group >= least).min()
-    }
+/// Lays records of one group side by side.
+#[inline]
+fn lay_run(
+    group: u32,
+    places: impl Iterator<Item = u32>,
+    rows: &mut [RecordRef],
+    runs: &mut SmallVec<[Run; 2]>,
+    records: &[u8],
+    bytes: &mut [u8],
+    mut end: usize,
+) -> usize {
+    let mut run = Run { group, start: end as u32, end: 0, records: 0 };
+    // Not a loop, for the iterator is one in another, and steps through itself faster than a loop through it.
+    places.for_each(|place| {
+        let row = &mut rows[place as usize];
+        let (start, len) = (row.start as usize, row.len as usize);
+        // A row that is laid out points behind the records already.
+        row.start = end as u32;
+        if len <= records::STEP {
+            records::copy_step(bytes, end, records, start);
+        } else {
+            bytes[end..end + len].copy_from_slice(&records[start..start + len]);
+        }
+        end += len;
+        run.records += 1;
+    });
+    run.end = end as u32;
+    runs.push(run);
+    end
 }
 
 /// No record was noted in this seal.

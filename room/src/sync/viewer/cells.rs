@@ -113,21 +113,23 @@ impl Viewer {
         if gone.is_empty() || came.is_empty() {
             return;
         }
-        let mut at = 0;
+        let (mut at, mut stay) = (0, 0);
         gone.retain(|slot| {
             while came.get(at).is_some_and(|other| other < slot) {
+                came[at - stay] = came[at];
                 at += 1;
             }
             if came.get(at) != Some(slot) {
                 return true;
             }
-            came.remove(at);
+            (at, stay) = (at + 1, stay + 1);
             if press.records.changed().contains(*slot) {
                 let record = press.records.at(*slot);
                 records[record.group as usize].push(press.records.all_bytes(), record);
             }
             false
         });
+        came.drain(at - stay..at);
     }
 
     /// The places of the records that [`compare_cells`](Self::compare_cells) copied.
