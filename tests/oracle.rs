@@ -8,6 +8,10 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod link;
 
+#[path = "common/workers.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod workers;
+
 #[path = "oracle/drive.rs"]
 mod drive;
 #[path = "oracle/fresh.rs"]
@@ -27,6 +31,9 @@ mod script;
 
 use std::hash::{BuildHasher, RandomState};
 
+use room::sync::workers::Workers;
+use workers::{Shuffled, Spread};
+
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 /// Cases unless `PROPTEST_CASES` says otherwise.
@@ -39,6 +46,11 @@ fn variable(name: &str) -> Option<u64> {
 
 /// Runs the case of a seed.
 fn check(seed: u64) {
+    check_as(seed, drive::run);
+}
+
+/// Runs the case of a seed in a way of its own.
+fn check_as(seed: u64, run: impl Fn(script::Case)) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let config = Config {
@@ -50,7 +62,7 @@ fn check(seed: u64) {
     };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let outcome = runner.run(&script::case(), |case| {
-        drive::run(case);
+        run(case);
         Ok(())
     });
     match outcome {
@@ -70,6 +82,27 @@ fn every_drained_replica_equals_the_oracle() {
     // Another run, other cases.
     let first = RandomState::new().hash_one(()) >> 1;
     (first..first + variable("PROPTEST_CASES").unwrap_or(CASES)).for_each(check);
+}
+
+/// A case each for so many of the others.
+const SAME_EVERY: u64 = 10;
+
+#[test]
+fn each_connection_gets_the_same_bytes_for_any_number_of_jobs() {
+    let first = RandomState::new().hash_one(1) >> 1;
+    let cases = (variable("PROPTEST_CASES").unwrap_or(CASES) / SAME_EVERY).max(1);
+    (first..first + cases).for_each(|seed| check_as(seed, same_bytes));
+}
+
+fn same_bytes(case: script::Case) {
+    let with = |workers: Option<Box<dyn Workers>>| drive::run_with(case.clone(), workers);
+    let alone = with(None);
+    for jobs in [1, 2, 3, 8, 40] {
+        let shuffled = with(Some(Box::new(Shuffled::new(jobs, jobs as u64))));
+        assert!(alone == shuffled, "{jobs} jobs on one thread send other bytes than one");
+        let spread = with(Some(Box::new(Spread { threads: jobs.min(4), jobs })));
+        assert!(alone == spread, "{jobs} jobs on several threads send other bytes than one");
+    }
 }
 
 /// An entity's size did not count that a patch had made its field's length prefix longer.

@@ -4,12 +4,24 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod link;
 
+#[path = "common/workers.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod workers;
+
 #[path = "rules/attacks.rs"]
 mod attacks;
+#[path = "rules/audit.rs"]
+mod audit;
 #[path = "rules/border.rs"]
 mod border;
 #[path = "rules/budget.rs"]
 mod budget;
+#[path = "rules/cells.rs"]
+mod cells;
+#[path = "rules/churn.rs"]
+mod churn;
+#[path = "rules/crowds.rs"]
+mod crowds;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/flips.rs"]
@@ -38,6 +50,8 @@ mod report;
 mod resume;
 #[path = "rules/retain.rs"]
 mod retain;
+#[path = "rules/scale.rs"]
+mod scale;
 #[path = "rules/sessions.rs"]
 mod sessions;
 #[path = "rules/slow.rs"]

@@ -97,7 +97,9 @@ pub struct Views {
     line: Vec<(u32, Box<Viewer>)>,
     records: Records,
     pieces: Pieces,
+    /// One a job; more where there were more jobs, for their messages may not be taken yet.
     benches: Vec<Bench>,
+    jobs: usize,
     workers: Box<dyn Workers>,
     rekeying: RekeyScratch,
     asked: Vec<u32>,
@@ -129,6 +131,7 @@ impl Views {
             records: Records::default(),
             pieces: Pieces::default(),
             benches: Vec::new(),
+            jobs: 1,
             workers: Box::new(Serial),
             rekeying: RekeyScratch::default(),
             asked: Vec::new(),
@@ -144,9 +147,9 @@ impl Views {
 
     /// Lets these threads share out the connections. What is sent is the same for any number of them.
     pub fn set_workers(&mut self, workers: Box<dyn Workers>) {
-        let jobs = workers.jobs().max(1);
+        self.jobs = workers.jobs().max(1);
         let level = self.settings.piece_level;
-        self.benches.resize_with(jobs, || Bench {
+        self.benches.resize_with(self.jobs.max(self.benches.len()), || Bench {
             scratch: Scratch::default(),
             maker: Maker::new(level),
             out: Outbox::default(),
@@ -285,7 +288,7 @@ impl Views {
     fn assemble(&mut self, tick: Tick, world: &World, lens: &dyn Lens) {
         let by_cells = self.is_by_cells();
         let Views { settings, parts, limit, rates, share, viewers, records, .. } = self;
-        let Views { pieces, benches, workers, last, order, line, .. } = self;
+        let Views { pieces, benches, jobs, workers, last, order, line, .. } = self;
         let sealed = Sealed {
             tick,
             last: *last,
@@ -314,7 +317,7 @@ impl Views {
             viewer.map(|viewer| (index, viewer))
         };
         line.extend(order.iter().filter_map(|(_, index)| busy(*index, viewers)));
-        let share = line.len().div_ceil(benches.len()).max(1);
+        let share = line.len().div_ceil(*jobs).max(1);
         let work = |share: &mut [(u32, Box<Viewer>)], bench: &mut Bench| {
             let Bench { scratch, maker, out, stats } = bench;
             let mut press = Press { world, records, pieces, maker, out, stats };
@@ -325,7 +328,7 @@ impl Views {
         for bench in benches.iter_mut() {
             bench.out.clear();
         }
-        if let [bench] = &mut benches[..] {
+        if let [bench] = &mut benches[..*jobs] {
             work(line, bench);
         } else {
             let jobs: Vec<_> =
@@ -400,8 +403,11 @@ impl Views {
         self.count_several(world.dead());
         self.count_several(&asked);
         self.asked = asked;
-        for part in &mut self.parts {
-            part.table.lay(&self.records);
+        // Nobody else copies from the cells.
+        if self.is_by_cells() {
+            for part in &mut self.parts {
+                part.table.lay(&self.records);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use room::runtime::{Identity, Settings};
+use room::sync::workers::Workers;
 use room::wire::record::StoredRecord;
 use room::{ConnectionId, FieldMask, PlayerId, Visible};
 use room_client::replica::Replica;
@@ -15,6 +16,7 @@ use super::link::{Link, Pace};
 use super::model::{Model, Thing, entity};
 use super::retained::Kept;
 use super::script::{Case, Step};
+use super::workers::Shuffled;
 
 /// Sends after which nothing may be held back any more.
 const DRAINED_AFTER: usize = 300;
@@ -43,7 +45,15 @@ struct Run {
     resumed: BTreeMap<ConnectionId, PlayerId>,
 }
 
+/// Runs a case with as many jobs as it says.
 pub(crate) fn run(case: Case) {
+    let jobs = case.jobs;
+    let workers = jobs.map(|(jobs, seed)| Box::new(Shuffled::new(jobs, seed)) as Box<dyn Workers>);
+    run_with(case, workers);
+}
+
+/// Runs a case with these threads; returns every byte that each connection was sent.
+pub(crate) fn run_with(case: Case, workers: Option<Box<dyn Workers>>) -> BTreeMap<ConnectionId, Vec<u8>> {
     let world =
         World { spec: case.spec.clone(), alias: [0, 1, 2, 3], keeps: case.keeps, news: vec![], own: vec![] };
     let settings = Settings {
@@ -57,6 +67,9 @@ pub(crate) fn run(case: Case) {
     };
     let mut link = Link::new(world, settings);
     link.keep = true;
+    if let Some(workers) = workers {
+        link.room.set_workers(workers);
+    }
     let model = Model::new([0, 1, 2, 3]);
     let steps = case.steps.clone();
     let mut run = Run {
@@ -76,7 +89,7 @@ pub(crate) fn run(case: Case) {
     for step in &steps {
         run.step(step);
     }
-    run.finish();
+    run.finish()
 }
 
 impl Run {
@@ -90,6 +103,10 @@ impl Run {
     }
 
     fn step(&mut self, step: &Step) {
+        // Some rooms have time between ticks, whatever was written by then.
+        if self.case.jobs.is_some_and(|(_, seed)| seed % 2 == 0) {
+            self.link.room.improve();
+        }
         let Run { model, link, .. } = self;
         let room = link.room.parts_mut().1;
         match step {
@@ -350,7 +367,7 @@ impl Run {
         replica.forget_report();
     }
 
-    fn finish(mut self) {
+    fn finish(mut self) -> BTreeMap<ConnectionId, Vec<u8>> {
         self.link.clients.values_mut().for_each(|client| client.pace = Pace::Prompt);
         self.link.deliver();
         for tick in 0.. {
@@ -370,6 +387,7 @@ impl Run {
         (0..3 * self.case.send_every).for_each(|_| self.tick());
         assert_eq!(messages(&self), sent, "an idle room sends nothing");
         self.scan();
+        self.link.clients.into_iter().map(|(conn, client)| (conn, client.raw)).collect()
     }
 
     /// Looks for hidden values and other players' private ones in every byte that was sent, raw and inflated.

@@ -19,6 +19,8 @@ pub(crate) struct Case {
     pub(crate) small_window: bool,
     pub(crate) view_hash: bool,
     pub(crate) keeps: bool,
+    /// Into how many jobs sends are cut, and a seed of their order; none for what a room does by itself.
+    pub(crate) jobs: Option<(usize, u64)>,
     /// Entities that are there at the start.
     pub(crate) crowd: Vec<(u8, Option<[f64; 3]>, u64)>,
     pub(crate) steps: Vec<Step>,
@@ -279,6 +281,32 @@ fn part() -> impl Strategy<Value = PartSpec> {
     (source, sees).prop_map(|(source, sees)| PartSpec { source, sees })
 }
 
+/// A part whose views can be compared cell by cell.
+fn plain_part() -> impl Strategy<Value = PartSpec> {
+    part().prop_map(|mut part| {
+        part.sees = Sees::All;
+        if let Source::Grid(grid) = &mut part.source {
+            grid.rates = vec![];
+            grid.measure = match grid.measure {
+                Measure::Range(range, _) => Measure::Range(range, range),
+                Measure::Radius(cells, _) => Measure::Radius(cells, cells),
+            };
+        }
+        part
+    })
+}
+
+/// An interest whose views can be compared cell by cell, wherever no entity has several keys.
+fn plain_spec() -> impl Strategy<Value = Spec> {
+    let grid = |part: PartSpec| matches!(part.source, Source::Grid(_)).then_some(Some(vec![part]));
+    let parts = prop_oneof![
+        1 => Just(None),
+        5 => plain_part().prop_filter_map("a grid", grid),
+        4 => vec(plain_part(), 1..4).prop_map(Some),
+    ];
+    parts.prop_map(|parts| Spec { parts, limit: None, budget: None, retain: 0 })
+}
+
 fn spec() -> impl Strategy<Value = Spec> {
     let parts = prop_oneof![1 => Just(None), 7 => vec(part(), 1..4).prop_map(Some)];
     let rank = prop::sample::select(vec![Rank::Field, Rank::FieldOnChange, Rank::Near, Rank::Flat]);
@@ -298,9 +326,13 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         any::<bool>(),
         any::<bool>(),
     );
-    let crowd = vec((0_u8..8, place(), any::<u64>()), 0..60);
-    (spec(), knobs, crowd, vec(step(), 1..300)).prop_map(|(spec, knobs, crowd, steps)| {
+    // Cells with more members than a word has bits, too.
+    let crowd = prop_oneof![5 => 0_usize..60, 1 => 60_usize..260];
+    let crowd = crowd.prop_flat_map(|many| vec((0_u8..8, place(), any::<u64>()), many));
+    let jobs = prop::option::of((prop::sample::select(vec![1_usize, 2, 3, 8, 40]), any::<u64>()));
+    let spec = prop_oneof![3 => spec(), 2 => plain_spec()];
+    (spec, knobs, jobs, crowd, vec(step(), 1..300)).prop_map(|(spec, knobs, jobs, crowd, steps)| {
         let (send_every, small_cap, small_window, view_hash, keeps) = knobs;
-        Case { spec, send_every, small_cap, small_window, view_hash, keeps, crowd, steps }
+        Case { spec, send_every, small_cap, small_window, view_hash, keeps, jobs, crowd, steps }
     })
 }

@@ -5,6 +5,8 @@
 //! seal: a bit that is set before and after a seal is the same entity.
 
 mod cell;
+#[cfg(test)]
+mod circle_tests;
 
 use std::collections::HashMap;
 

@@ -4,6 +4,7 @@ use super::Views;
 use super::budget;
 use super::interest::{Lens, Part, PartView};
 use super::limit;
+use super::seen::Looked;
 use super::viewer::Viewer;
 use super::world::World;
 use crate::store::bits::Bits;
@@ -88,7 +89,7 @@ impl Views {
         shown.grow(world.slot_count());
         for (i, (part, view)) in self.parts.iter().zip(&looking.parts).enumerate().skip(1) {
             let mut one = Vec::new();
-            part.show(view, &mut one);
+            part.show(view, &mut one, &mut Looked::default());
             for slot in one.into_iter().filter(|slot| !part.narrows || lens.sees_one(i, viewer, *slot)) {
                 shown.insert(slot);
             }
@@ -129,7 +130,7 @@ fn explain_part(
 ) -> PartAnswer {
     let common = part.common(view, slot);
     let mut shown = Vec::new();
-    part.show(view, &mut shown);
+    part.show(view, &mut shown, &mut Looked::default());
     let shows = shown.contains(&slot) && (!part.narrows || lens.sees_one(index, viewer, slot));
     PartAnswer {
         common: common.iter().map(|number| part.table.name(*number)).collect(),

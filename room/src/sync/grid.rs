@@ -233,7 +233,8 @@ pub(super) fn nearest_cells(
         if count(inner) < most as u64 && used > 0 { narrow(here, (low, high), most as i64) } else { inner };
     each_cell(area, |at| {
         let mut near2 = 0.0;
-        for i in 0..3 {
+        // The number of a cell that is far enough out says nothing of its place.
+        for i in (0..3).filter(|i| ![i64::MIN, i64::MAX].contains(&at[*i])) {
             let edge = at[i] as f64 * cell;
             let near = (edge - point[i]).max(point[i] - (edge + cell)).max(0.0);
             near2 += near * near;

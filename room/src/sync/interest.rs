@@ -4,7 +4,7 @@ use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
 use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
 use super::rates::Pace;
-use super::seen::Seen;
+use super::seen::{Looked, Seen};
 use super::viewer::Asked;
 use super::workers::Shared;
 use crate::limits;
@@ -394,7 +394,8 @@ impl Part {
 
     /// Appends the slots that this part shows a viewer now, given what it showed at the last update. One with
     /// several keys in common may stand there several times.
-    pub fn show(&self, view: &PartView, slots: &mut Vec<u32>) {
+    pub fn show(&self, view: &PartView, slots: &mut Vec<u32>, looked: &mut Looked) {
+        looked.cells += view.order.len() as u64;
         let Shape::Grid { cell, axes, reach, .. } = self.shape else {
             for number in &view.order {
                 slots.extend(self.table.cell(*number).members());
@@ -411,7 +412,7 @@ impl Part {
                 Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
                 Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
             };
-            show_cell(point, of, cut, &circle, view, slots);
+            looked.distances += show_cell(point, of, cut, &circle, view, slots);
         }
     }
 
@@ -446,8 +447,16 @@ impl Part {
     }
 }
 
-/// Appends what a viewer at `point` sees of a cell.
-fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, circle: &Circle, view: &PartView, slots: &mut Vec<u32>) {
+/// Appends what a viewer at `point` sees of a cell; returns how many distances that took.
+fn show_cell(
+    point: [f64; 3],
+    cell: &Cell,
+    cut: Cut,
+    circle: &Circle,
+    view: &PartView,
+    slots: &mut Vec<u32>,
+) -> u64 {
+    let mut distances = 0;
     let shown = |slot: &u32| view.shown.contains(*slot);
     match cut {
         Cut::Outside => {}
@@ -455,15 +464,19 @@ fn show_cell(point: [f64; 3], cell: &Cell, cut: Cut, circle: &Circle, view: &Par
         Cut::Remembered => slots.extend(cell.members().filter(shown)),
         Cut::Exact(r2, release2) => {
             for (w, word) in cell.words().iter().enumerate() {
-                let (near, _) = cell.near(w, point, circle);
+                let (near, asked) = cell.near(w, point, circle);
+                distances += asked as u64;
                 slots.extend(cell.slots_of(w, near));
                 if release2 > r2 {
-                    let between = cell.near_of(w, word.members & !near, point, release2);
+                    let others = word.members & !near;
+                    let between = cell.near_of(w, others, point, release2);
+                    distances += u64::from(others.count_ones());
                     slots.extend(cell.slots_of(w, between).filter(shown));
                 }
             }
         }
     }
+    distances
 }
 
 /// Buffers of [`Part::rekey`].

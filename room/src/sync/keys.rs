@@ -72,15 +72,33 @@ pub struct Keys {
     keys: Vec<Key>,
     most: usize,
     refused: usize,
+    // Whether they were too many once: from then on they are sorted, and each is there once.
+    sorted: bool,
 }
 
 impl Keys {
     /// Adds a key; one that is there counts once.
     pub fn add(&mut self, key: impl Into<Key>) {
-        if self.keys.len() < self.most {
+        if self.keys.len() < self.most && !self.sorted {
             self.keys.push(key.into());
         } else {
-            self.refused += 1;
+            self.add_sorted(key.into());
+        }
+    }
+
+    /// Adds a key where those that are there more than once leave room for it.
+    #[cold]
+    fn add_sorted(&mut self, key: Key) {
+        if !std::mem::replace(&mut self.sorted, true) {
+            self.keys.sort_unstable();
+            self.keys.dedup();
+        }
+        if let Err(at) = self.keys.binary_search(&key) {
+            if self.keys.len() < self.most {
+                self.keys.insert(at, key);
+            } else {
+                self.refused += 1;
+            }
         }
     }
 
@@ -92,6 +110,7 @@ impl Keys {
     pub(crate) fn begin(&mut self, most: usize) {
         self.keys.clear();
         self.refused = 0;
+        self.sorted = false;
         self.most = most;
     }
 

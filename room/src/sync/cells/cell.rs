@@ -10,6 +10,9 @@ use crate::sync::grid;
 /// Places that are looked at together; room for places is made for so many at a time.
 const LANES: usize = 4;
 
+/// Places whose memory a cell keeps, however few members it has.
+const KEPT: usize = 512;
+
 /// Cells from the middle within which single precision from a cell's corner is what [`Circle`] takes it for.
 const FAR: u64 = 1 << 40;
 /// The longest edge of a cell for which it is.
@@ -23,7 +26,12 @@ pub struct Circle {
     /// What is nearer in single precision is inside, what is farther than `outer` is outside.
     inner: f32,
     outer: f32,
+    // Whether it is so small or so large that single precision has no numbers for its squares.
+    exact: bool,
 }
+
+/// Squares of lengths of which single precision has all its digits, and room for a few sums.
+const SINGLE: std::ops::Range<f64> = 1e-30..1e36;
 
 impl Circle {
     /// A circle of a radius over cells of a size.
@@ -33,7 +41,8 @@ impl Circle {
         // roundings, 2^-23 of it, and so is each of the few steps to the squared distance: together less than 2^-18.
         let most = r + 2.0 * cell;
         let (r2, margin) = (r * r, most * most * 2f64.powi(-18));
-        Circle { r2, inner: (r2 - margin) as f32, outer: (r2 + margin) as f32 }
+        let exact = !SINGLE.contains(&(most * most));
+        Circle { r2, inner: (r2 - margin) as f32, outer: (r2 + margin) as f32, exact }
     }
 }
 
@@ -164,7 +173,7 @@ impl Cell {
     #[must_use]
     pub fn near(&self, word: usize, from: [f64; 3], circle: &Circle) -> (u64, usize) {
         let members = self.words[word].members;
-        if self.far {
+        if self.far || circle.exact {
             return (self.near_of(word, members, from, circle.r2), members.count_ones() as usize);
         }
         let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<LANES>().0.iter().take(64 / LANES);
@@ -325,6 +334,13 @@ impl Cell {
             self.points.truncate(places);
             self.offsets.iter_mut().for_each(|axis| axis.truncate(places));
         }
+        // A crowd leaves no memory behind in all the cells that it walked through.
+        if self.slots.capacity() > KEPT.max(4 * places) {
+            self.slots.shrink_to(places);
+            self.rows.shrink_to(places);
+            self.points.shrink_to(places);
+            self.offsets.iter_mut().for_each(|axis| axis.shrink_to(places));
+        }
     }
 
     /// Notes the record of a member that changed.
@@ -401,3 +417,22 @@ fn lay_run(
 
 /// No record was noted in this seal.
 const NO_GROUP: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_that_went_leaves_no_memory_behind() {
+        let mut cell = Cell::default();
+        cell.reset(Some([0; 3]), 10.0, false);
+        let places: Vec<u32> = (0..5000).map(|slot| cell.enter(slot, Some([f64::from(slot); 3]))).collect();
+        cell.settle();
+        assert!(cell.slots.capacity() >= 5000);
+        places[70..].iter().for_each(|place| cell.leave(*place));
+        cell.settle();
+        assert!(cell.slots.capacity() <= KEPT && cell.points.capacity() <= KEPT);
+        assert!(cell.members().eq(0..70) && cell.point(69) == Some([69.0; 3]));
+        assert_eq!(cell.enter(9000, Some([1.0; 3])), 70);
+    }
+}

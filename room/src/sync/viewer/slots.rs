@@ -32,7 +32,7 @@ impl Viewer {
         for (i, part) in sealed.parts.iter().enumerate() {
             let start = candidates.len();
             if !sealed.by_cells || i == 0 {
-                part.show(&self.parts[i], candidates);
+                part.show(&self.parts[i], candidates, &mut cells.looked);
             }
             if i == 0 {
                 // The room's state and the player's own.
