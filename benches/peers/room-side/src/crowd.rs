@@ -7,7 +7,7 @@ use room::room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{Hello, Token};
 use room::wire::message::{Ack, ClientMessage, tag};
 use room_client::Replica;
-use world::{Options, Sent, Views, World, sample};
+use world::{Options, Sees, Sent, Views, World, sample};
 
 /// A kind that moves.
 pub trait Mover: Visible {
@@ -124,6 +124,8 @@ pub fn make(world: &World, options: &Options) -> Box<dyn world::Peer> {
 struct Crowd<K> {
     ids: Vec<Id<K>>,
     range: f64,
+    /// Everyone sees all: a game needs no interest then.
+    all: bool,
 }
 
 /// The size of a cell, the same in all worlds: some 16 entities are in one.
@@ -138,6 +140,9 @@ impl<K: Mover> Game for Crowd<K> {
     }
 
     fn interest(&self) -> Visibility<Self> {
+        if self.all {
+            return Visibility::everything();
+        }
         grid::<Self>(CELL)
             .dims(Xy)
             .kind(|mover: &K| mover.place())
@@ -173,7 +178,7 @@ impl<K: Mover> RoomPeer<K> {
     fn new(world: &World) -> Self {
         let connections = world.connections();
         let settings = Settings { seats: connections, ..Settings::default() };
-        let game = Crowd { ids: Vec::new(), range: world.range };
+        let game = Crowd { ids: Vec::new(), range: world.range, all: matches!(world.spec.sees, Sees::All) };
         let mut runtime = Runtime::new(game, settings, [1; 32]).expect("the settings are in range");
         let (game, room) = runtime.parts_mut();
         game.ids = (0..world.len() as u32)
