@@ -146,7 +146,7 @@ fn play(kind: usize, seed: u64, threads: usize) -> Vec<Vec<u8>> {
     }
     let mut dice = Dice(seed);
     let mut conns: Vec<_> = (0..5).map(|_| link.join()).collect();
-    for step in 0..160 {
+    for step in 0..100 {
         change(&mut link, &mut dice);
         for conn in &mut conns {
             match dice.below(30) {
@@ -239,7 +239,7 @@ fn check(link: &mut Link<Lab>, conn: ConnectionId, kind: usize, seed: u64) {
 
 #[test]
 fn views_that_change_their_form_lose_and_double_nothing() {
-    let seeds = std::env::var("SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
+    let seeds = std::env::var("SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     for seed in 0..seeds {
         for kind in 0..7 {
             let alone = play(kind, seed * 7 + kind as u64, 1);

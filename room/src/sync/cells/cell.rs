@@ -361,58 +361,55 @@ impl Cell {
         &mut self,
         records: &[u8],
         bytes: &mut [u8],
-        end: usize,
+        mut end: usize,
         mixed: &mut Vec<(u32, u32)>,
     ) -> usize {
-        let Cell { words, rows, runs, .. } = self;
-        let places =
-            words.iter().zip(0..).flat_map(|(word, w)| Ones(word.changed).map(move |bit| w * 64 + bit));
+        let Cell { words, rows, runs, group, .. } = self;
+        if *group == NO_GROUP {
+            return end;
+        }
         if !self.mixed {
-            return if self.group == NO_GROUP {
-                end
-            } else {
-                lay_run(self.group, places, rows, runs, records, bytes, end)
-            };
+            let (start, mut count) = (end as u32, 0);
+            for (w, word) in words.iter().enumerate() {
+                let mut bits = word.changed;
+                while bits != 0 {
+                    end = lay_row(&mut rows[w * 64 + bits.trailing_zeros() as usize], records, bytes, end);
+                    bits &= bits - 1;
+                    count += 1;
+                }
+            }
+            runs.push(Run { group: *group, start, end: end as u32, records: count });
+            return end;
         }
         mixed.clear();
-        mixed.extend(places.map(|place| (rows[place as usize].group, place)));
+        for (word, w) in words.iter().zip(0..) {
+            let places = Ones(word.changed).map(|bit| w * 64 + bit);
+            mixed.extend(places.map(|place| (rows[place as usize].group, place)));
+        }
         mixed.sort_unstable();
-        mixed.chunk_by(|a, b| a.0 == b.0).fold(end, |end, run| {
-            let places = run.iter().map(|(_, place)| *place);
-            lay_run(run[0].0, places, rows, runs, records, bytes, end)
-        })
+        for run in mixed.chunk_by(|a, b| a.0 == b.0) {
+            let start = end as u32;
+            for (_, place) in run {
+                end = lay_row(&mut rows[*place as usize], records, bytes, end);
+            }
+            runs.push(Run { group: run[0].0, start, end: end as u32, records: run.len() as u32 });
+        }
+        end
     }
 }
 
-/// Lays records of one group side by side.
-#[inline]
-fn lay_run(
-    group: u32,
-    places: impl Iterator<Item = u32>,
-    rows: &mut [RecordRef],
-    runs: &mut SmallVec<[Run; 2]>,
-    records: &[u8],
-    bytes: &mut [u8],
-    mut end: usize,
-) -> usize {
-    let mut run = Run { group, start: end as u32, end: 0, records: 0 };
-    // Not a loop, for the iterator is one in another, and steps through itself faster than a loop through it.
-    places.for_each(|place| {
-        let row = &mut rows[place as usize];
-        let (start, len) = (row.start as usize, row.len as usize);
-        // A row that is laid out points behind the records already.
-        row.start = end as u32;
-        if len <= records::STEP {
-            records::copy_step(bytes, end, records, start);
-        } else {
-            bytes[end..end + len].copy_from_slice(&records[start..start + len]);
-        }
-        end += len;
-        run.records += 1;
-    });
-    run.end = end as u32;
-    runs.push(run);
-    end
+/// Copies a record behind `end` bytes; returns where it ends. Its row points there from now on, and no longer at the
+/// seal's records.
+#[inline(always)]
+fn lay_row(row: &mut RecordRef, records: &[u8], bytes: &mut [u8], end: usize) -> usize {
+    let (start, len) = (row.start as usize, row.len as usize);
+    row.start = end as u32;
+    if len <= records::STEP {
+        records::copy_step(bytes, end, records, start);
+    } else {
+        bytes[end..end + len].copy_from_slice(&records[start..start + len]);
+    }
+    end + len
 }
 
 /// No record was noted in this seal.
