@@ -200,15 +200,15 @@ fn walkers_find_cells_whose_numbers_others_had() {
                         .stand(*conn, Some([middle + dice.within(-20.0, 20.0), 0.0, dice.within(-9.0, 9.0)])),
                 }
             }
-            for at in 0..dots.len() {
+            for id in &mut dots {
                 match dice.below(6) {
                     0 => {
-                        link.edit(|room| room.delete(dots[at]));
-                        dots[at] = link.add(dot(middle + dice.within(-30.0, 30.0)));
+                        link.edit(|room| room.delete(*id));
+                        *id = link.add(dot(middle + dice.within(-30.0, 30.0)));
                     }
                     1 | 2 => {
-                        let (x, id) = (middle + dice.within(-30.0, 30.0), dots[at]);
-                        link.edit(|room| room.get_mut(id).expect("it lives").set_x(x));
+                        let x = middle + dice.within(-30.0, 30.0);
+                        link.edit(|room| room.get_mut(*id).expect("it lives").set_x(x));
                     }
                     _ => {}
                 }

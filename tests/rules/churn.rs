@@ -312,15 +312,13 @@ fn pages_windows_and_rushes_take_a_view_from_cells_to_slots_and_back_and_lose_no
                         game.crates.push(game.link.add(Crate { x, data, ..Crate::default() }));
                     }
                 }
-                7 => {
-                    if game.link.client(conn).is_joined() {
-                        let again = game.link.resume(conn);
-                        let at = game.conns.iter().position(|it| *it == conn).expect("it is one");
-                        game.conns[at] = again;
-                        game.link.tick();
-                        let scratch = game.link.room.room().connection(again).is_some();
-                        assert!(scratch, "it is seated again at turn {turn}");
-                    }
+                7 if game.link.client(conn).is_joined() => {
+                    let again = game.link.resume(conn);
+                    let at = game.conns.iter().position(|it| *it == conn).expect("it is one");
+                    game.conns[at] = again;
+                    game.link.tick();
+                    let seated = game.link.room.room().connection(again).is_some();
+                    assert!(seated, "it is seated again at turn {turn}");
                 }
                 8 => game.link.edit(|room| {
                     let round = room.state::<Board>().round + 1;
