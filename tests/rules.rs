@@ -24,6 +24,8 @@ mod churn;
 mod crowds;
 #[path = "rules/events.rs"]
 mod events;
+#[path = "rules/flips.rs"]
+mod flips;
 #[path = "rules/holds.rs"]
 mod holds;
 #[path = "rules/ids.rs"]
@@ -36,6 +38,8 @@ mod lab;
 mod limit;
 #[path = "rules/once.rs"]
 mod once;
+#[path = "rules/pieces.rs"]
+mod pieces;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/rates.rs"]

@@ -266,12 +266,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn what_bots_see_of_the_real_terrain_is_what_the_oracle_says() {
         let terrain = Arc::new(Terrain::built_in().unwrap());
-        let server = Server::new(move |_: &str| Voxel::new(terrain.clone()))
-            .port(0)
-            .piece_level(9)
-            .start()
-            .await
-            .unwrap();
+        let server = Server::new(move |_: &str| Voxel::new(terrain.clone())).port(0).start().await.unwrap();
         let report = drive(&server, &Run { bots: 6, seconds: 3, seed: 1 }).await.unwrap();
         server.shutdown().await;
         assert_eq!(report.mismatches, 0);

@@ -77,7 +77,6 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         .host(args.text("host").unwrap_or("127.0.0.1"))
         .port(port)
         .max_players(SEATS.max(bots) as usize)
-        .piece_level(9)
         .sleep_seconds(SLEEP.as_secs());
     // All bots come from one address.
     let server = if bots > 0 { server.sockets_per_second(4 * bots + 200) } else { server };

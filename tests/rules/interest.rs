@@ -400,3 +400,16 @@ fn explain_says_which_part_shows_an_entity_and_why() {
     );
     assert_eq!(link.room.room().explain(link.room.game(), ConnectionId(99), far), None);
 }
+
+#[test]
+fn cells_may_be_larger_than_single_precision_holds() {
+    for cell in [1e12, 1e20, 1e39, 1e300] {
+        let mut link = lab::seen_by(move || dots(cell).range(5.0));
+        let conn = link.join();
+        link.stand(conn, Some([-1.0; 3]));
+        let near = link.add(Dot { x: -4.0, y: -1.0, z: -1.0, ..Dot::default() });
+        let far = link.add(Dot { x: -7.0, y: -1.0, z: -1.0, ..Dot::default() });
+        link.tick();
+        assert!(link.sees(conn, near) && !link.sees(conn, far), "cells of {cell}");
+    }
+}

@@ -20,6 +20,9 @@ pub struct RecordRef {
 
 /// Bytes that [`RecordBuffer::push`] copies at once.
 pub const STEP: usize = 16;
+/// Bytes that can be read behind all records, and written behind what a buffer holds: a short run is copied in one step
+/// of that many.
+pub const PAD: usize = 128;
 
 /// Records of one group, one behind the other.
 ///
@@ -27,7 +30,7 @@ pub const STEP: usize = 16;
 /// copied as 16 bytes whatever its length, and the next one overwrites what was too much.
 #[derive(Debug, Default)]
 pub struct RecordBuffer {
-    // Invariant: at least STEP bytes longer than `used`, or empty.
+    // Invariant: at least PAD bytes longer than `used`, or empty.
     bytes: Vec<u8>,
     used: usize,
     records: usize,
@@ -52,7 +55,7 @@ impl RecordBuffer {
         self.records
     }
 
-    /// Appends a record that lies at `at` of `bytes`, behind which [`STEP`] more can be read.
+    /// Appends a record that lies at `at` of `bytes`, behind which [`PAD`] more can be read.
     #[inline(always)]
     pub fn push(&mut self, bytes: &[u8], at: RecordRef) {
         self.push_all(bytes, at.len as usize, std::iter::once(at));
@@ -61,15 +64,12 @@ impl RecordBuffer {
     /// Appends so many records that lie side by side.
     #[inline]
     pub fn push_run(&mut self, bytes: &[u8], from: usize, to: usize, records: usize) {
-        let (len, mut at) = (to - from, 0);
+        let len = to - from;
         let room = self.room(len);
-        if len > 16 * STEP {
-            room[..len].copy_from_slice(&bytes[from..to]);
-        } else {
-            while at < len {
-                copy_step(room, at, bytes, from + at);
-                at += STEP;
-            }
+        // A copy of a length that the processor cannot guess costs more than one that is too long.
+        room[..PAD].copy_from_slice(&bytes[from..from + PAD]);
+        if len > PAD {
+            room[PAD..len].copy_from_slice(&bytes[from + PAD..to]);
         }
         self.used += len;
         self.records += records;
@@ -94,11 +94,11 @@ impl RecordBuffer {
         self.records += records;
     }
 
-    /// Where the next so many bytes go, and a step more.
+    /// Where the next so many bytes go, and [`PAD`] more.
     #[inline(always)]
     fn room(&mut self, len: usize) -> &mut [u8] {
         let end = self.used + len;
-        if end + STEP > self.bytes.len() {
+        if end + PAD > self.bytes.len() {
             self.grow(end);
         }
         &mut self.bytes[self.used..]
@@ -106,7 +106,7 @@ impl RecordBuffer {
 
     #[cold]
     fn grow(&mut self, end: usize) {
-        self.bytes.resize(2 * (end + STEP).max(1024), 0);
+        self.bytes.resize(2 * (end + PAD).max(1024), 0);
     }
 }
 
@@ -243,7 +243,7 @@ impl Records {
         self.table[slot as usize]
     }
 
-    /// The bytes of all records, padded so that a short one can be copied in one step.
+    /// The bytes of all records, padded by [`PAD`].
     #[inline]
     #[must_use]
     pub fn all_bytes(&self) -> &[u8] {
@@ -257,10 +257,10 @@ impl Records {
         &self.bytes.as_slice()[at.start as usize..(at.start + at.len) as usize]
     }
 
-    /// Ends the encoding: pads the bytes, so that a short record can be copied in one step of [`STEP`] bytes.
+    /// Ends the encoding: pads the bytes by [`PAD`].
     pub fn end(&mut self) {
         let head = self.bytes.head();
-        head.extend_from_slice(&[0; STEP]);
+        head.extend_from_slice(&[0; PAD]);
     }
 
     /// How many groups there are.

@@ -46,6 +46,8 @@ pub struct KeyTable {
     bytes: Vec<u8>,
     /// The most bytes that they take.
     marked: usize,
+    /// Buffer of groups and places.
+    mixed: Vec<(u32, u32)>,
     // Whether a cell has got another word in this seal.
     widened: bool,
     /// The edge of a cell, in grids.
@@ -72,6 +74,7 @@ impl KeyTable {
             unused: Vec::new(),
             bytes: Vec::new(),
             marked: 0,
+            mixed: Vec::new(),
             widened: false,
             edge,
             flat,
@@ -160,7 +163,7 @@ impl KeyTable {
         &self.touched
     }
 
-    /// This seal's records, cell by cell, padded so that a short one can be copied in one step.
+    /// This seal's records, cell by cell, padded by [`records::PAD`].
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -263,11 +266,11 @@ impl KeyTable {
 
     /// Lays the seal's records out cell by cell, once every change is marked.
     pub fn lay(&mut self, records: &Records) {
-        let KeyTable { cells, touched, bytes, marked, .. } = self;
-        bytes.resize(bytes.len().max(*marked + records::STEP), 0);
+        let KeyTable { cells, touched, bytes, marked, mixed, .. } = self;
+        bytes.resize(bytes.len().max(*marked + records::PAD), 0);
         let mut end = 0;
         for number in touched {
-            end = cells[*number as usize].lay(records.all_bytes(), bytes, end);
+            end = cells[*number as usize].lay(records.all_bytes(), bytes, end, mixed);
         }
     }
 

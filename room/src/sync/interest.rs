@@ -142,6 +142,8 @@ pub struct PartView {
     places: Vec<u32>,
     /// It stands elsewhere, or has other keys, than at the last update.
     pub moved: bool,
+    /// It has other keys than at the last update.
+    other_keys: bool,
     /// Places in `order` of keys that were touched since the last update, where it has not moved.
     pub dirty: Vec<u32>,
     /// What the game answered at the last look, where it narrows the part.
@@ -163,6 +165,12 @@ impl PartView {
     #[must_use]
     pub fn corners(&self) -> Option<([i64; 3], [i64; 3])> {
         self.corners
+    }
+
+    /// Whether it has other keys than at the last update.
+    #[must_use]
+    pub fn has_other_keys(&self) -> bool {
+        self.other_keys
     }
 
     /// Numbers of its keys, in the order of looking.
@@ -188,7 +196,7 @@ impl PartView {
 
     /// A new look at everything is not needed until something happens.
     pub fn settle(&mut self) {
-        self.moved = false;
+        (self.moved, self.other_keys) = (false, false);
         self.dirty.clear();
     }
 }
@@ -233,9 +241,24 @@ impl Part {
             }
             return;
         };
-        scratch.places.clear();
-        lens.place(index, slots, &mut scratch.places);
-        for (slot, place) in slots.iter().zip(&scratch.places) {
+        // A few at a time, so that the answers are still in the caches.
+        for slots in slots.chunks(256) {
+            scratch.places.clear();
+            lens.place(index, slots, &mut scratch.places);
+            self.put(slots, (prefix, cell, axes), records, lens, &scratch.places);
+        }
+    }
+
+    /// Puts slots where a grid places them.
+    fn put(
+        &mut self,
+        slots: &[u32],
+        (prefix, cell, axes): (u64, f64, [bool; 3]),
+        records: &Records,
+        lens: &dyn Lens,
+        places: &[Place],
+    ) {
+        for (slot, place) in slots.iter().zip(places) {
             match *place {
                 Place::Nowhere => self.table.remove(*slot),
                 Place::Everywhere => self.table.set(*slot, &[Key::EVERYWHERE]),
@@ -347,7 +370,7 @@ impl Part {
         view.places.extend(scratch.sorted.iter().map(|(_, place)| *place));
         view.order.clear();
         view.order.extend_from_slice(&scratch.numbers);
-        view.moved = true;
+        (view.moved, view.other_keys) = (true, true);
         true
     }
 

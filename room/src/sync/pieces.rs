@@ -21,13 +21,22 @@ pub(crate) fn put_enter(world: &World, slot: u32, out: &mut SentBytes) {
 #[derive(Default)]
 pub struct Pieces {
     pieces: Vec<OnceLock<Box<[u8]>>>,
-    /// The lengths of those that were there when the seal began, 0 for none: the sum is `bytes`.
-    lengths: Vec<u32>,
-    /// Slots in the order in which their pieces were made; some may be gone.
-    order: VecDeque<u32>,
+    /// What is known of those that were there when the seal began.
+    kept: Vec<Kept>,
+    /// Numbers, rising, and slots of pieces in the order in which they were made; some may be gone.
+    order: VecDeque<(u64, u32)>,
     bytes: usize,
-    /// Slots whose pieces were made in haste, the oldest first; some may be gone.
-    hasty: VecDeque<u32>,
+    next: u64,
+    /// Pieces from this number on were made in haste.
+    improved: u64,
+}
+
+/// What is known of a piece.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    number: u64,
+    // 0 where there is none.
+    len: u32,
 }
 
 /// What makes pieces: one a thread.
@@ -75,15 +84,15 @@ impl Pieces {
     pub fn grow(&mut self, slots: usize) {
         if self.pieces.len() < slots {
             self.pieces.resize_with(slots, OnceLock::new);
-            self.lengths.resize(slots, 0);
+            self.kept.resize(slots, Kept::default());
         }
     }
 
     /// Drops the piece of a slot whose entity changed or went.
     pub fn forget(&mut self, slot: u32) {
         // Most have none.
-        let Some(len) = self.lengths.get_mut(slot as usize).filter(|len| **len > 0) else { return };
-        self.bytes -= std::mem::take(len) as usize;
+        let Some(kept) = self.kept.get_mut(slot as usize).filter(|kept| kept.len > 0) else { return };
+        self.bytes -= std::mem::take(&mut kept.len) as usize;
         self.pieces[slot as usize].take();
     }
 
@@ -97,48 +106,65 @@ impl Pieces {
 
     /// Takes note of what was made in a seal, and drops the oldest where it is too much.
     pub fn settle<'a>(&mut self, makers: impl Iterator<Item = &'a mut Maker>) {
-        let (from, mut better) = (self.order.len(), false);
+        let (from, mut hasty) = (self.order.len(), false);
         for maker in makers {
-            better |= maker.in_haste < maker.level;
-            self.order.extend(maker.made.drain(..));
+            hasty |= maker.in_haste < maker.level;
+            self.order.extend(maker.made.drain(..).map(|slot| (0, slot)));
         }
         if self.order.len() == from {
             return;
         }
         // Who made which is chance where there are several.
         self.order.make_contiguous()[from..].sort_unstable();
-        for slot in self.order.range(from..) {
+        for (number, slot) in self.order.range_mut(from..) {
+            *number = self.next;
+            self.next += 1;
             let len = self.pieces[*slot as usize].get().map_or(0, |piece| piece.len());
-            self.lengths[*slot as usize] = len as u32;
+            self.kept[*slot as usize] = Kept { number: *number, len: len as u32 };
             self.bytes += len;
         }
-        if better {
-            self.hasty.extend(self.order.range(from..));
+        if !hasty {
+            self.improved = self.next;
         }
-        // Where there is no time between ticks, the oldest stay as they are.
-        let over = self.hasty.len().saturating_sub(self.pieces.len());
-        self.hasty.drain(..over);
-        while self.bytes > limits::PIECE_CACHE || self.order.len() > 2 * self.pieces.len() + 64 {
-            let Some(oldest) = self.order.pop_front() else { break };
-            self.forget(oldest);
+        while self.bytes > limits::PIECE_CACHE {
+            let Some((number, oldest)) = self.order.pop_front() else { break };
+            if is_kept(&self.kept, number, oldest) {
+                self.forget(oldest);
+            }
+        }
+        if self.order.len() > 2 * self.pieces.len() + 64 {
+            let kept = &self.kept;
+            self.order.retain(|(number, slot)| is_kept(kept, *number, *slot));
         }
     }
 
     /// Whether a piece was made in haste.
     #[must_use]
     pub fn is_hasty(&self) -> bool {
-        !self.hasty.is_empty()
+        self.order.back().is_some_and(|(number, _)| *number >= self.improved)
     }
 
-    /// Makes one of the pieces better that were made in haste.
+    /// Makes one of the pieces better that were made in haste, the oldest first.
     pub fn improve(&mut self, world: &World, maker: &mut Maker) {
-        let Some(slot) = self.hasty.pop_front() else { return };
-        let Some(len) = self.lengths.get_mut(slot as usize).filter(|len| **len > 0) else { return };
-        let better = maker.make(maker.level, world, slot);
-        if better.len() < *len as usize {
-            self.bytes -= *len as usize - better.len();
-            *len = better.len() as u32;
-            self.pieces[slot as usize] = OnceLock::from(Box::from(better));
+        let from = self.order.partition_point(|(number, _)| *number < self.improved);
+        let mut hasty = self.order.range(from..);
+        let Some((number, slot)) = hasty.find(|(number, slot)| is_kept(&self.kept, *number, *slot)) else {
+            self.improved = self.next;
+            return;
+        };
+        self.improved = number + 1;
+        let kept = &mut self.kept[*slot as usize];
+        let better = maker.make(maker.level, world, *slot);
+        if better.len() < kept.len as usize {
+            self.bytes -= kept.len as usize - better.len();
+            kept.len = better.len() as u32;
+            self.pieces[*slot as usize] = OnceLock::from(Box::from(better));
         }
     }
+}
+
+/// Whether the piece of a slot is still the one of that number.
+fn is_kept(kept: &[Kept], number: u64, slot: u32) -> bool {
+    let kept = kept[slot as usize];
+    kept.number == number && kept.len > 0
 }

@@ -47,6 +47,18 @@ impl Seen {
         self.end();
     }
 
+    /// Takes the words of another of the same cells, which gets its own.
+    pub fn swap_words(&mut self, other: &mut Seen) {
+        std::mem::swap(&mut self.words, &mut other.words);
+    }
+
+    /// What each cell shows, with the cells and words of `self`, or with the words of another of the same cells.
+    pub fn cells_with<'a>(&'a self, words: &'a Seen) -> impl Iterator<Item = (u32, &'a [u64])> + 'a {
+        let at = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let words = move |index: usize| &words.words[at(index)..self.ends[index] as usize];
+        self.cells.iter().enumerate().map(move |(index, number)| (*number, words(index)))
+    }
+
     /// The most members that it may hold.
     #[must_use]
     pub fn at_most(&self) -> usize {
@@ -140,9 +152,9 @@ impl Part {
         }
     }
 
-    /// Looks at all that this part shows a viewer whose keys are those of `old`, and hands out each of its cells that
-    /// shows something now or did, with its word before and after. Returns false, with nothing done, where the keys are
-    /// others or a cell has more than one word: see [`look`](Part::look).
+    /// Looks at all that this part shows a viewer whose keys are those of the last update, and hands out each of its cells
+    /// that shows something now or did, with its word before and after. Puts the words alone into `out`. Returns false,
+    /// with nothing done, where the keys are others or a cell has more than one word: see [`look`](Part::look).
     #[inline(always)]
     #[must_use]
     pub fn look_from(
@@ -160,10 +172,8 @@ impl Part {
         };
         let sides = view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r));
         let single = old.words.len() == old.cells.len() && !self.table.has_widened();
-        let Some(sides) = sides.filter(|_| single && old.cells == view.order()) else { return false };
-        out.cells.clone_from(&old.cells);
-        out.ends.clone_from(&old.ends);
-        out.words.clear();
+        let Some(sides) = sides.filter(|_| single && !view.has_other_keys()) else { return false };
+        out.clear();
         out.words.resize(old.words.len(), 0);
         let circle = Circle::new(r, cell);
         let mut pairs = view.order().iter().zip(&old.words).zip(&mut out.words);

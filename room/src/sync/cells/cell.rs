@@ -7,7 +7,7 @@ use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef};
 use crate::sync::grid;
 
-/// Room for places is made for so many at a time.
+/// Places that are looked at together; room for places is made for so many at a time.
 const LANES: usize = 4;
 
 /// Places whose memory a cell keeps, however few members it has.
@@ -15,6 +15,8 @@ const KEPT: usize = 512;
 
 /// Cells from the middle within which single precision from a cell's corner is what [`Circle`] takes it for.
 const FAR: u64 = 1 << 40;
+/// The longest edge of a cell for which it is.
+const LONG: f64 = 1e30;
 
 /// A circle or sphere against which members of cells are checked.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +81,13 @@ pub struct Cell {
     rows: Vec<RecordRef>,
     /// Where each member stands, in grids, by place.
     points: Vec<[f64; 3]>,
-    /// The same from the cell's corner in single precision, axis by axis; a multiple of four of them.
+    /// The same from the cell's corner in single precision, axis by axis; a multiple of [`LANES`] of them.
     offsets: [Vec<f32>; 3],
     /// The cell's lowest corner, in grids.
     corner: [f64; 3],
     // Whether the third axis does not count.
     flat: bool,
-    // Whether it is so far out that the corner says little of where its members stand.
+    // Whether it is so far out, or so large, that the corner says little of where its members stand.
     far: bool,
     /// The slot of each member, by place; of one that went in this seal too.
     slots: Vec<u32>,
@@ -174,7 +176,7 @@ impl Cell {
         if self.far || circle.exact {
             return (self.near_of(word, members, from, circle.r2), members.count_ones() as usize);
         }
-        let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<4>().0.iter().take(16);
+        let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<LANES>().0.iter().take(64 / LANES);
         let corner = self.corner;
         let [x, y, z] = [0, 1, 2].map(|axis| f32x4::splat((from[axis] - corner[axis]) as f32));
         let (inner, outer) = (f32x4::splat(circle.inner), f32x4::splat(circle.outer));
@@ -228,7 +230,7 @@ impl Cell {
     /// Becomes the cell of a new key, with nothing in it. `edge` is that of a grid's cells.
     pub(super) fn reset(&mut self, at: Option<[i64; 3]>, edge: f64, flat: bool) {
         (self.at, self.flat) = (at, flat);
-        self.far = at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
+        self.far = edge > LONG || at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
         self.corner = at.map_or([0.0; 3], |at| at.map(|at| at as f64 * edge));
         (self.group, self.mixed) = (NO_GROUP, false);
     }
@@ -353,46 +355,61 @@ impl Cell {
         }
     }
 
-    /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end.
-    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut [u8], mut end: usize) -> usize {
-        let mut next = (self.group != NO_GROUP).then_some(if self.mixed { 0 } else { self.group });
-        while let Some(from) = next.take() {
-            let group = if self.mixed { self.lowest_group(from) } else { Some(from) };
-            let Some(group) = group else { break };
-            let mut run = Run { group, start: end as u32, end: 0, records: 0 };
-            for (w, word) in self.words.iter().enumerate() {
+    /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end. `mixed` is a
+    /// buffer.
+    pub(super) fn lay(
+        &mut self,
+        records: &[u8],
+        bytes: &mut [u8],
+        mut end: usize,
+        mixed: &mut Vec<(u32, u32)>,
+    ) -> usize {
+        let Cell { words, rows, runs, group, .. } = self;
+        if *group == NO_GROUP {
+            return end;
+        }
+        if !self.mixed {
+            let (start, mut count) = (end as u32, 0);
+            for (w, word) in words.iter().enumerate() {
                 let mut bits = word.changed;
                 while bits != 0 {
-                    let row = &mut self.rows[w * 64 + bits.trailing_zeros() as usize];
+                    end = lay_row(&mut rows[w * 64 + bits.trailing_zeros() as usize], records, bytes, end);
                     bits &= bits - 1;
-                    if row.group != group {
-                        continue;
-                    }
-                    let (start, len) = (row.start as usize, row.len as usize);
-                    // A row that is laid out points behind the records already.
-                    row.start = end as u32;
-                    if len <= records::STEP {
-                        records::copy_step(bytes, end, records, start);
-                    } else {
-                        bytes[end..end + len].copy_from_slice(&records[start..start + len]);
-                    }
-                    end += len;
-                    run.records += 1;
+                    count += 1;
                 }
             }
-            run.end = end as u32;
-            self.runs.push(run);
-            next = self.mixed.then_some(group + 1);
+            runs.push(Run { group: *group, start, end: end as u32, records: count });
+            return end;
+        }
+        mixed.clear();
+        for (word, w) in words.iter().zip(0..) {
+            let places = Ones(word.changed).map(|bit| w * 64 + bit);
+            mixed.extend(places.map(|place| (rows[place as usize].group, place)));
+        }
+        mixed.sort_unstable();
+        for run in mixed.chunk_by(|a, b| a.0 == b.0) {
+            let start = end as u32;
+            for (_, place) in run {
+                end = lay_row(&mut rows[*place as usize], records, bytes, end);
+            }
+            runs.push(Run { group: run[0].0, start, end: end as u32, records: run.len() as u32 });
         }
         end
     }
+}
 
-    /// The lowest group from `least` on among this seal's records.
-    fn lowest_group(&self, least: u32) -> Option<u32> {
-        let words = self.words.iter().enumerate();
-        let places = words.flat_map(|(w, word)| Ones(word.changed).map(move |bit| w * 64 + bit as usize));
-        places.map(|place| self.rows[place].group).filter(|group| *group >= least).min()
+/// Copies a record behind `end` bytes; returns where it ends. Its row points there from now on, and no longer at the
+/// seal's records.
+#[inline(always)]
+fn lay_row(row: &mut RecordRef, records: &[u8], bytes: &mut [u8], end: usize) -> usize {
+    let (start, len) = (row.start as usize, row.len as usize);
+    row.start = end as u32;
+    if len <= records::STEP {
+        records::copy_step(bytes, end, records, start);
+    } else {
+        bytes[end..end + len].copy_from_slice(&records[start..start + len]);
     }
+    end + len
 }
 
 /// No record was noted in this seal.

@@ -32,6 +32,8 @@ enum Look {
     Not,
     /// At the keys that were touched.
     Touched,
+    /// At all, with the keys of the last update: what is fresh has words alone.
+    Words,
     /// At all.
     All,
 }
@@ -111,24 +113,23 @@ impl Viewer {
         if gone.is_empty() || came.is_empty() {
             return;
         }
-        // What came and is no crossing moves up.
-        let (mut at, mut end) = (0, 0);
+        let (mut at, mut stay) = (0, 0);
         gone.retain(|slot| {
             while came.get(at).is_some_and(|other| other < slot) {
-                came[end] = came[at];
-                (at, end) = (at + 1, end + 1);
+                came[at - stay] = came[at];
+                at += 1;
             }
             if came.get(at) != Some(slot) {
                 return true;
             }
-            at += 1;
+            (at, stay) = (at + 1, stay + 1);
             if press.records.changed().contains(*slot) {
                 let record = press.records.at(*slot);
                 records[record.group as usize].push(press.records.all_bytes(), record);
             }
             false
         });
-        came.drain(end..at);
+        came.drain(at - stay..at);
     }
 
     /// The places of the records that [`compare_cells`](Self::compare_cells) copied.
@@ -137,8 +138,13 @@ impl Viewer {
         places.resize_with(press.records.groups(), Vec::new);
         places.iter_mut().for_each(Vec::clear);
         let seen = cells.looks.iter().zip(&self.parts).zip(&cells.fresh);
-        let seen = seen.map(|((look, view), fresh)| if *look == Look::Not { &view.seen } else { fresh });
-        for slot in parts.iter().zip(seen).flat_map(|(part, seen)| slots(&part.table, seen)) {
+        let seen = seen.map(|((look, view), fresh)| match look {
+            Look::Not => (&view.seen, &view.seen),
+            Look::Words => (&view.seen, fresh),
+            Look::Touched | Look::All => (fresh, fresh),
+        });
+        let shown = parts.iter().zip(seen);
+        for slot in shown.flat_map(|(part, (cells, words))| slots(&part.table, cells, words)) {
             if press.records.changed().contains(slot) && enters.binary_search(&slot).is_err() {
                 let at = press.records.at(slot);
                 places[at.group as usize].push(at);
@@ -152,7 +158,7 @@ impl Viewer {
         if std::mem::take(&mut self.by_cells) {
             self.view.clear();
             for (part, view) in parts.iter().zip(&self.parts) {
-                slots(&part.table, &view.seen).for_each(|slot| self.view.insert(slot));
+                slots(&part.table, &view.seen, &view.seen).for_each(|slot| self.view.insert(slot));
             }
         }
     }
@@ -161,8 +167,10 @@ impl Viewer {
     pub(super) fn commit_cells(&mut self, scratch: &mut Scratch) {
         let CellScratch { fresh, looks, .. } = &mut scratch.cells;
         for ((view, fresh), look) in self.parts.iter_mut().zip(fresh).zip(looks) {
-            if *look != Look::Not {
-                std::mem::swap(&mut view.seen, fresh);
+            match look {
+                Look::Not => {}
+                Look::Words => view.seen.swap_words(fresh),
+                Look::Touched | Look::All => std::mem::swap(&mut view.seen, fresh),
             }
             view.settle();
         }
@@ -172,7 +180,7 @@ impl Viewer {
 
     /// The slots that the parts show now, once each, where each has one key.
     pub(super) fn fresh_slots<'a>(parts: &'a [Part], fresh: &'a [Seen]) -> impl Iterator<Item = u32> + 'a {
-        parts.iter().zip(fresh).flat_map(|(part, seen)| slots(&part.table, seen))
+        parts.iter().zip(fresh).flat_map(|(part, seen)| slots(&part.table, seen, seen))
     }
 
     /// Of a viewer that sees by cells: whether it sees a slot.
@@ -185,18 +193,19 @@ impl Viewer {
         let with_id = |slot: u32| (world.info(slot).id, slot);
         if self.by_cells {
             let seen = parts.iter().zip(&self.parts);
-            seen.flat_map(|(part, view)| slots(&part.table, &view.seen)).map(with_id).collect()
+            seen.flat_map(|(part, view)| slots(&part.table, &view.seen, &view.seen)).map(with_id).collect()
         } else {
             self.view.iter().map(with_id).collect()
         }
     }
 }
 
-/// The slots of what a part showed in the last seal or shows in this one.
-fn slots<'a>(table: &'a KeyTable, seen: &'a Seen) -> impl Iterator<Item = u32> + 'a {
-    seen.cells().iter().enumerate().flat_map(move |(index, number)| {
-        let words = seen.words(index).iter().enumerate();
-        words.flat_map(move |(w, bits)| table.cell(*number).slots_of(w, *bits))
+/// The slots that a part showed in the last seal or shows in this one: those of some cells, and the words of these or of
+/// another of the same cells.
+fn slots<'a>(table: &'a KeyTable, cells: &'a Seen, words: &'a Seen) -> impl Iterator<Item = u32> + 'a {
+    cells.cells_with(words).flat_map(move |(number, words)| {
+        let words = words.iter().enumerate();
+        words.flat_map(move |(w, bits)| table.cell(number).slots_of(w, *bits))
     })
 }
 
@@ -234,7 +243,7 @@ fn look_and_compare(
             return Look::Touched;
         }
     } else if part.look_from(view, fresh, looked, |cell, old, new| sink.compare_word(table, cell, old, new)) {
-        return Look::All;
+        return Look::Words;
     }
     part.look(view, fresh, looked);
     seen::compare(&view.seen, fresh, pairs, |number, old, new| {
