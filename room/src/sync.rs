@@ -12,9 +12,11 @@ mod grid;
 pub mod interest;
 pub mod keys;
 pub mod limit;
+mod part_view;
 pub mod pieces;
 pub mod rates;
 pub mod seen;
+mod settings;
 pub mod update;
 pub mod viewer;
 pub mod window;
@@ -22,7 +24,6 @@ pub mod workers;
 pub mod world;
 
 use crate::entity::{EntityId, PlayerId};
-use crate::limits;
 use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
 use crate::store::retained::Retained;
@@ -34,44 +35,17 @@ use limit::Limit;
 use pieces::{Maker, Pieces};
 use rates::Rates;
 use seen::Looked;
+pub use settings::SyncSettings;
 use update::{Letter, Outbox, Press, Stats};
 use viewer::{Scratch, Sealed, Viewer};
 use window::Window;
 use workers::{Serial, Shared, Workers};
 use world::World;
 
-/// Settings of the sync core.
-#[derive(Clone, Copy, Debug)]
-pub struct SyncSettings {
-    /// The most plain bytes of an update.
-    pub update_cap: usize,
-    /// The highest window of a connection.
-    pub window: usize,
-    /// Ticks a second.
-    pub tick_rate: u32,
-    /// Sends every so many ticks.
-    pub send_every: u32,
-    /// The DEFLATE level of shared pieces, 1 to 9.
-    pub piece_level: u32,
-    /// Whether updates carry a hash of the view.
-    pub view_hash: bool,
-    /// How many entities each client keeps after they left its view.
-    pub retain: usize,
-}
-
-impl Default for SyncSettings {
-    fn default() -> Self {
-        SyncSettings {
-            update_cap: limits::UPDATE,
-            window: limits::WINDOW,
-            tick_rate: limits::TICK_RATE,
-            send_every: 1,
-            piece_level: limits::PIECE_LEVEL,
-            view_hash: false,
-            retain: 0,
-        }
-    }
-}
+/// Something in a viewer's keys changed.
+const CHANGED: u8 = 1;
+/// Something in a viewer's keys came, went or moved.
+const MOVED: u8 = 2;
 
 /// What one thread works with.
 struct Bench {
@@ -104,8 +78,10 @@ pub struct Views {
     rekeying: RekeyScratch,
     asked: Vec<u32>,
     subscribing: SubscribeScratch,
-    /// Viewers to whom the touched keys of a part need not be told.
-    told: Vec<bool>,
+    /// What happened in the keys of each viewer: [`CHANGED`], [`MOVED`].
+    stirred: Vec<u8>,
+    /// Which keys of a part were touched.
+    touched: Vec<bool>,
     /// Entities with several keys, and how many there are.
     several: (Bits, usize),
     stats: Stats,
@@ -136,7 +112,8 @@ impl Views {
             rekeying: RekeyScratch::default(),
             asked: Vec::new(),
             subscribing: SubscribeScratch::default(),
-            told: Vec::new(),
+            stirred: Vec::new(),
+            touched: Vec::new(),
             several: (Bits::default(), 0),
             stats: Stats::default(),
             last: Tick::ZERO,
@@ -449,22 +426,27 @@ impl Views {
 
     /// Tells the viewers of every key that was touched.
     fn mark(&mut self) {
-        let Views { parts, viewers, told, .. } = self;
+        let Views { parts, viewers, stirred, touched, .. } = self;
         for (part, number) in parts.iter().zip(0..) {
-            // One that looks at all of the part anyway need not be told of every key.
-            told.clear();
-            let knows = |viewer: &Viewer| viewer.look && viewer.looks_at_all(number);
-            told.extend(viewers.iter().map(|viewer| viewer.as_deref().is_none_or(knows)));
-            if told.iter().all(|told| *told) {
+            // One that looks at all of the part anyway need not be told.
+            let listens = |viewer: &Viewer| !viewer.look || !viewer.looks_at_all(number);
+            if !viewers.iter().flatten().any(|viewer| listens(viewer)) {
                 continue;
             }
+            stirred.clear();
+            stirred.resize(viewers.len(), 0);
+            touched.clear();
+            touched.resize(part.table.len(), false);
             for key in part.table.touched() {
+                touched[*key as usize] = true;
                 let words = part.table.cell(*key).words();
                 let moved = words.iter().any(|word| word.gone | word.moved != 0);
-                for id in part.table.viewers(*key).iter().filter(|id| !told[**id as usize]) {
-                    if let Some(viewer) = &mut viewers[*id as usize] {
-                        viewer.touch(number, *key, moved);
-                    }
+                let stir = if moved { MOVED } else { CHANGED };
+                part.table.viewers(*key).iter().for_each(|viewer| stirred[*viewer as usize] |= stir);
+            }
+            for (viewer, stir) in viewers.iter_mut().zip(stirred.iter()).filter(|(_, stir)| **stir != 0) {
+                if let Some(viewer) = viewer {
+                    viewer.stir(number, stir & MOVED != 0, touched);
                 }
             }
         }

@@ -131,6 +131,18 @@ impl KeyTable {
         self.index.get(key).copied()
     }
 
+    /// How many numbers of keys there are, free ones too.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none: the everywhere key always is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// A key in use.
     #[inline]
     #[must_use]

@@ -1,14 +1,13 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
 use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
-use super::grid::{Cut, cell_on, corners, count, curve, distance2, each_cell, nearest_cells, on_axes};
+use super::grid::{Cut, cell_on, corners, count, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
+pub use super::part_view::PartView;
 use super::rates::Pace;
-use super::seen::{Looked, Seen};
-use super::viewer::Asked;
+use super::seen::Looked;
 use super::workers::Shared;
 use crate::limits;
-use crate::store::bits::SlotSet;
 use crate::store::records::Records;
 
 /// What a part of an interest is, apart from the game's own code.
@@ -125,80 +124,6 @@ pub struct Part {
     pub bands: Vec<(f64, Pace)>,
     /// Its keys.
     pub table: KeyTable,
-}
-
-/// What a viewer has of a part.
-#[derive(Debug, Default)]
-pub struct PartView {
-    /// Where it stood at the last seal.
-    point: Option<[f64; 3]>,
-    /// The cells it subscribed to, as corners, where it took a whole box of them.
-    corners: Option<([i64; 3], [i64; 3])>,
-    /// Numbers of its keys: the everywhere key, then others in the order in which a grid's box has them.
-    order: Vec<u32>,
-    /// The same, sorted.
-    keys: Vec<u32>,
-    /// Where each of the sorted ones stands in `order`.
-    places: Vec<u32>,
-    /// It stands elsewhere, or has other keys, than at the last update.
-    pub moved: bool,
-    /// It has other keys than at the last update.
-    other_keys: bool,
-    /// Places in `order` of keys that were touched since the last update, where it has not moved.
-    pub dirty: Vec<u32>,
-    /// What the game answered at the last look, where it narrows the part.
-    pub asked: Asked,
-    /// What this part showed at the last update, where the part remembers.
-    pub shown: SlotSet,
-    /// What this part showed at the last update, where the viewer sees by cells.
-    pub seen: Seen,
-}
-
-impl PartView {
-    /// Where it stands.
-    #[must_use]
-    pub fn point(&self) -> Option<[f64; 3]> {
-        self.point
-    }
-
-    /// The box of cells that it subscribes to, if it is one.
-    #[must_use]
-    pub fn corners(&self) -> Option<([i64; 3], [i64; 3])> {
-        self.corners
-    }
-
-    /// Whether it has other keys than at the last update.
-    #[must_use]
-    pub fn has_other_keys(&self) -> bool {
-        self.other_keys
-    }
-
-    /// Numbers of its keys, in the order of looking.
-    #[must_use]
-    pub fn order(&self) -> &[u32] {
-        &self.order
-    }
-
-    /// A number by which those that look at the same things stand near each other; none where it is not known.
-    #[must_use]
-    pub fn neighborhood(&self) -> Option<u64> {
-        match self.corners {
-            Some((low, _)) => Some(curve(low)),
-            None => self.order.get(1).map(|number| u64::from(*number)),
-        }
-    }
-
-    /// The place of a key in the order of looking.
-    #[must_use]
-    pub fn place_of(&self, number: u32) -> Option<u32> {
-        self.keys.binary_search(&number).ok().map(|at| self.places[at])
-    }
-
-    /// A new look at everything is not needed until something happens.
-    pub fn settle(&mut self) {
-        (self.moved, self.other_keys) = (false, false);
-        self.dirty.clear();
-    }
 }
 
 impl Part {

@@ -214,7 +214,7 @@ impl Part {
             if range.len() != of.words().len() {
                 return false;
             }
-            let cut = self.cut(view, number);
+            let cut = self.cut(view, of);
             for (w, (word, seen)) in of.words().iter().zip(&mut seen.words[range]).enumerate() {
                 *seen = match cut {
                     Cut::Outside => 0,
@@ -230,10 +230,10 @@ impl Part {
         true
     }
 
-    fn cut(&self, view: &PartView, number: u32) -> Cut {
-        match (self.shape, view.point(), self.table.at(number)) {
+    fn cut(&self, view: &PartView, of: &Cell) -> Cut {
+        match (self.shape, view.point(), of.at()) {
             (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point), Some(at)) => {
-                Cut::of_range(point, at.cell, cell, axes, r, r)
+                Cut::of_range(point, at, cell, axes, r, r)
             }
             _ => Cut::Whole,
         }

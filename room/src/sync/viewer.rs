@@ -215,13 +215,12 @@ impl Viewer {
         self.parts[part].moved || !self.by_cells
     }
 
-    /// A key of a part was touched: something in it changed or, where it `moved`, came, went or moved.
-    pub fn touch(&mut self, part: usize, key: u32, moved: bool) {
+    /// Something in its keys of a part changed or, where it `moved`, came, went or moved: in those that are `touched`.
+    pub fn stir(&mut self, part: usize, moved: bool, touched: &[bool]) {
         self.look |= moved;
         self.stale = true;
         if !self.looks_at_all(part) {
-            let view = &mut self.parts[part];
-            view.dirty.extend(view.place_of(key));
+            self.parts[part].find_dirty(touched);
         }
     }
 

@@ -235,6 +235,13 @@ impl Cell {
         (self.group, self.mixed) = (NO_GROUP, false);
     }
 
+    /// The cell of a grid that it is.
+    #[inline]
+    #[must_use]
+    pub fn at(&self) -> Option<[i64; 3]> {
+        self.at
+    }
+
     /// Whether it is this cell of a grid.
     #[inline]
     pub(super) fn is_at(&self, at: [i64; 3]) -> bool {
