@@ -121,6 +121,13 @@ impl<G: Game> Lens for RoomLens<'_, G> {
         self.each_closed(slots, answers, false, |slot| sees(self.room(), conn, self.entity(slot)));
     }
 
+    fn priority(&self, viewer: u32, slot: u32) -> f64 {
+        let (Some((_, _, priority)), Some(conn)) = (&self.interest.limit, self.connection(viewer)) else {
+            return f64::NAN;
+        };
+        self.closed(f64::NAN, || priority(self.room(), conn, self.entity(slot)))
+    }
+
     fn priorities(&self, viewer: u32, slots: &[u32], answers: &mut Vec<f64>) {
         let (Some((_, _, priority)), Some(conn)) = (&self.interest.limit, self.connection(viewer)) else {
             answers.extend(slots.iter().map(|_| f64::NAN));

@@ -21,8 +21,6 @@ pub use cell::{Cell, Circle};
 struct Label {
     /// The key, while in use.
     key: Option<Key>,
-    /// The key's cell, where it is one of a grid.
-    at: Option<CellKey>,
     /// Viewers that subscribe to it.
     viewers: Vec<u32>,
 }
@@ -116,10 +114,9 @@ impl KeyTable {
             self.labels.push(Label::default());
             self.cells.len() as u32 - 1
         });
-        let label = &mut self.labels[number as usize];
-        label.key = Some(key.clone());
-        label.at = if let KeyKind::Cell(at) = key.0 { Some(at) } else { None };
-        self.cells[number as usize].reset(label.at.map(|at| at.cell), self.edge, self.flat);
+        self.labels[number as usize].key = Some(key.clone());
+        let at = if let KeyKind::Cell(at) = &key.0 { Some(at.cell) } else { None };
+        self.cells[number as usize].reset(at, self.edge, self.flat);
         self.index.insert(key.clone(), number);
         self.unused.push(number);
         number
@@ -148,13 +145,6 @@ impl KeyTable {
     #[must_use]
     pub fn cell(&self, number: u32) -> &Cell {
         &self.cells[number as usize]
-    }
-
-    /// The cell of a grid that a key is.
-    #[inline]
-    #[must_use]
-    pub fn at(&self, number: u32) -> Option<CellKey> {
-        self.labels[number as usize].at
     }
 
     /// Whether a cell has got another word in this seal.

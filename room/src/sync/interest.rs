@@ -69,7 +69,9 @@ pub trait Lens: Sync {
     fn subscriptions(&self, part: usize, viewer: u32, keys: &mut Keys);
     /// Appends whether the viewer sees the entity of each slot, of which part `part` says that it may.
     fn sees(&self, part: usize, viewer: u32, slots: &[u32], answers: &mut Vec<bool>);
-    /// Appends how important the entity of each slot is to a viewer; higher is kept.
+    /// How important the entity of a slot is to a viewer; higher is kept.
+    fn priority(&self, viewer: u32, slot: u32) -> f64;
+    /// Appends how important the entity of each slot is to a viewer.
     fn priorities(&self, viewer: u32, slots: &[u32], answers: &mut Vec<f64>);
     /// Bookkeeping of what was refused.
     fn notes(&self) -> &Shared<Notes>;
@@ -81,13 +83,6 @@ impl dyn Lens + '_ {
         let mut answers = Vec::new();
         self.sees(part, viewer, &[slot], &mut answers);
         answers == [true]
-    }
-
-    /// How important the entity of a slot is to a viewer.
-    pub fn priority(&self, viewer: u32, slot: u32) -> f64 {
-        let mut answers = Vec::new();
-        self.priorities(viewer, &[slot], &mut answers);
-        answers.first().copied().unwrap_or(f64::NAN)
     }
 
     /// Takes note of what was refused.
@@ -332,10 +327,10 @@ impl Part {
         let circle = reach.circle(cell);
         for number in &view.order {
             let of = self.table.cell(*number);
-            let Some(at) = self.table.at(*number).filter(|_| !of.words().is_empty()) else { continue };
+            let Some(at) = of.at() else { continue };
             let cut = match reach {
-                Reach::Range(r, release) => Cut::of_range(point, at.cell, cell, axes, r, release),
-                Reach::Radius(r, release) => Cut::of_radius(point, at.cell, cell, r, release),
+                Reach::Range(r, release) => Cut::of_range(point, at, cell, axes, r, release),
+                Reach::Radius(r, release) => Cut::of_radius(point, at, cell, r, release),
             };
             looked.distances += show_cell(point, of, cut, &circle, view, slots);
         }

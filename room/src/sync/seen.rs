@@ -145,8 +145,7 @@ impl Part {
                 numbers.next().into_iter().for_each(|number| push(*number, cut));
             }),
             None => numbers.for_each(|number| {
-                let at = self.table.at(*number);
-                let cut = at.map_or(Cut::Whole, |at| Cut::of_range(point, at.cell, cell, axes, r, r));
+                let cut = self.cut(view, self.table.cell(*number));
                 push(*number, cut);
             }),
         }

@@ -221,7 +221,7 @@ impl UpdateWriter {
     /// Entities that enter: the small ones together, then the large ones as shared pieces.
     pub fn enters(&mut self, slots: &[u32], press: &mut Press<'_>) {
         let (world, mut entering) = (press.world, std::mem::take(&mut self.scratch));
-        let large = |slot: &&u32| world.size(**slot) >= limits::PIECE;
+        let large = |slot: &&u32| is_piece(world, **slot);
         for slot in slots.iter().filter(|slot| !large(slot)) {
             entering.reset();
             put_enter(world, *slot, &mut entering);
@@ -420,6 +420,11 @@ pub(crate) fn enter_len(world: &World, slot: u32) -> usize {
     2 + varint::len(world.info(slot).id.get()) + world.size(slot)
 }
 
+/// Whether an entering entity travels as a shared piece.
+pub(super) fn is_piece(world: &World, slot: u32) -> bool {
+    world.size(slot) >= limits::PIECE
+}
+
 /// The plain bytes of what enters, and the bytes on the wire: exactly, unless these are more than `free` or there is
 /// so much that they are bound to be. Makes the pieces that it counts.
 pub(super) fn enters_len(enters: &[u32], free: usize, press: &mut Press<'_>) -> (usize, usize) {
@@ -430,7 +435,7 @@ pub(super) fn enters_len(enters: &[u32], free: usize, press: &mut Press<'_>) -> 
     let mut wire = 0;
     for slot in enters {
         let len = enter_len(press.world, *slot);
-        let large = len >= limits::PIECE && wire <= free;
+        let large = is_piece(press.world, *slot) && wire <= free;
         wire += if large { press.pieces.ready(press.world, *slot, press.maker).len().min(len) } else { len };
     }
     (plain, wire)

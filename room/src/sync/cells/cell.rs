@@ -140,13 +140,6 @@ impl Cell {
         &self.runs
     }
 
-    /// The slot at a place.
-    #[inline]
-    #[must_use]
-    pub fn slot(&self, place: u32) -> u32 {
-        self.slots[place as usize]
-    }
-
     /// The slots of a word's places.
     pub fn slots_of(&self, word: usize, bits: u64) -> impl Iterator<Item = u32> + '_ {
         Ones(bits).map(move |bit| self.slots[word * 64 + bit as usize])

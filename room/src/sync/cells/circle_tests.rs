@@ -31,6 +31,9 @@ impl Lens for Still {
     fn sees(&self, _part: usize, _viewer: u32, slots: &[u32], answers: &mut Vec<bool>) {
         answers.extend(slots.iter().map(|_| true));
     }
+    fn priority(&self, _viewer: u32, _slot: u32) -> f64 {
+        0.0
+    }
     fn priorities(&self, _viewer: u32, slots: &[u32], answers: &mut Vec<f64>) {
         answers.extend(slots.iter().map(|_| 0.0));
     }

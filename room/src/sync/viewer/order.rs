@@ -7,7 +7,7 @@ use crate::entity::{EntityId, FieldMask};
 use crate::field::write::CHANGE_SPARE;
 use crate::limits;
 use crate::sync::fit::{Budget, Class, Item, Room, What, take_fitting};
-use crate::sync::update::{Press, enter_len};
+use crate::sync::update::{Press, enter_len, is_piece};
 use crate::sync::world::World;
 use crate::wire::record::SentBytes;
 use crate::wire::varint;
@@ -95,7 +95,7 @@ impl Viewer {
         };
         take_fitting(items, room, sealed.tick, &mut scratch.fitting.heads, |item| match item.what {
             // Alone, one that is not large enough for a compressed section travels plain.
-            What::Enter if item.size >= if tight { limits::COMPRESS_FROM } else { limits::PIECE } => {
+            What::Enter if is_piece(world, item.slot) && (!tight || item.size >= limits::COMPRESS_FROM) => {
                 pieces.ready(world, item.slot, maker).len().min(item.size)
             }
             _ => item.size,
