@@ -55,10 +55,10 @@ impl RecordBuffer {
         self.records
     }
 
-    /// Appends a record that lies at `at` of `bytes`, behind which [`PAD`] more can be read.
+    /// Appends a record of `bytes`, behind which [`PAD`] more can be read.
     #[inline(always)]
-    pub fn push(&mut self, bytes: &[u8], at: RecordRef) {
-        self.push_all(bytes, at.len as usize, std::iter::once(at));
+    pub fn push(&mut self, bytes: &[u8], start: u32, len: u32) {
+        self.push_all(bytes, len as usize, std::iter::once((start, len)));
     }
 
     /// Appends so many records that lie side by side.
@@ -67,20 +67,20 @@ impl RecordBuffer {
         let len = to - from;
         let room = self.room(len);
         // A copy of a length that the processor cannot guess costs more than one that is too long.
-        room[..PAD].copy_from_slice(&bytes[from..from + PAD]);
-        if len > PAD {
-            room[PAD..len].copy_from_slice(&bytes[from + PAD..to]);
+        const STRIDE: usize = PAD / 2;
+        for at in (0..len).step_by(STRIDE) {
+            room[at..at + STRIDE].copy_from_slice(&bytes[from + at..from + at + STRIDE]);
         }
         self.used += len;
         self.records += records;
     }
 
-    /// Appends records that lie at these places of `bytes`, which take at most `most` bytes.
+    /// Appends records that begin at these places of `bytes` and are so long: at most `most` bytes together.
     #[inline(always)]
-    pub fn push_all(&mut self, bytes: &[u8], most: usize, at: impl Iterator<Item = RecordRef>) {
+    pub fn push_all(&mut self, bytes: &[u8], most: usize, at: impl Iterator<Item = (u32, u32)>) {
         let room = self.room(most);
         let (mut end, mut records) = (0, 0);
-        for RecordRef { start, len, .. } in at {
+        for (start, len) in at {
             let (start, len) = (start as usize, len as usize);
             if len <= STEP {
                 copy_step(room, end, bytes, start);

@@ -12,9 +12,11 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
+use super::grid::{cell_on, distance2};
 use super::keys::{CellKey, Key, KeyKind};
+use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef, Records};
-pub use cell::{Cell, Circle};
+pub use cell::{Cell, Circle, Offset, Word};
 
 /// What a key is called, and who wants it.
 #[derive(Debug, Default)]
@@ -25,8 +27,38 @@ struct Label {
     viewers: Vec<u32>,
 }
 
-/// An entity's key: which, and its place there.
+/// An entity's keys: which, and its place in each.
 type Placement = SmallVec<[(u32, u32); 2]>;
+
+/// The cells of a grid.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// The edge of a cell.
+    pub edge: f64,
+    /// The axes in use; on others all stand at 0.
+    pub axes: [bool; 3],
+    /// Keeps its keys apart from others with the same cells.
+    pub prefix: u64,
+    /// Whether distances within a cell count.
+    pub ranges: bool,
+}
+
+impl Grid {
+    /// The cell in which a point lies.
+    #[inline]
+    fn cell_of(&self, point: [f64; 3]) -> [i64; 3] {
+        [0, 1, 2].map(|i| if self.axes[i] { cell_on(point[i], self.edge) } else { 0 })
+    }
+
+    /// How many axes count for distances: the third one does not on a flat grid.
+    fn counting(&self) -> u8 {
+        match (self.ranges, self.axes[2]) {
+            (false, _) => 0,
+            (true, false) => 2,
+            (true, true) => 3,
+        }
+    }
+}
 
 /// The keys of one part of an interest.
 #[derive(Debug)]
@@ -36,6 +68,8 @@ pub struct KeyTable {
     labels: Vec<Label>,
     free: Vec<u32>,
     placed: Vec<Placement>,
+    /// Where a grid has placed each slot. Not beside the cells' members: what moves is asked in the order of slots.
+    points: Vec<[f64; 3]>,
     /// Keys whose members came, went, moved or changed in this seal.
     touched: Vec<u32>,
     /// Keys that may have neither members nor viewers.
@@ -44,38 +78,32 @@ pub struct KeyTable {
     bytes: Vec<u8>,
     /// The most bytes that they take.
     marked: usize,
-    /// Buffer of groups and places.
-    mixed: Vec<(u32, u32)>,
     // Whether a cell has got another word in this seal.
     widened: bool,
-    /// The edge of a cell, in grids.
-    edge: f64,
-    /// Whether the third axis of a grid does not count.
-    flat: bool,
+    /// The grid whose cells the keys are.
+    grid: Option<Grid>,
 }
 
 /// The everywhere key's number.
 pub const EVERYWHERE: u32 = 0;
 
 impl KeyTable {
-    /// A table with the everywhere key in it. `edge` is that of a grid's cells; `flat` says that their third axis does
-    /// not count.
+    /// A table with the everywhere key in it, for the cells of a grid or for keys that the game's code gives.
     #[must_use]
-    pub fn new(edge: f64, flat: bool) -> Self {
+    pub fn new(grid: Option<Grid>) -> Self {
         let mut table = KeyTable {
             index: HashMap::with_hasher(ahash::RandomState::with_seeds(5, 6, 7, 8)),
             cells: Vec::new(),
             labels: Vec::new(),
             free: Vec::new(),
             placed: Vec::new(),
+            points: Vec::new(),
             touched: Vec::new(),
             unused: Vec::new(),
             bytes: Vec::new(),
             marked: 0,
-            mixed: Vec::new(),
             widened: false,
-            edge,
-            flat,
+            grid,
         };
         let everywhere = table.intern(&Key::EVERYWHERE);
         debug_assert_eq!(everywhere, EVERYWHERE);
@@ -101,6 +129,9 @@ impl KeyTable {
         }
         if self.placed.len() < slots {
             self.placed.resize(slots, Placement::new());
+            if self.grid.is_some() {
+                self.points.resize(slots, [f64::NAN; 3]);
+            }
         }
     }
 
@@ -116,7 +147,8 @@ impl KeyTable {
         });
         self.labels[number as usize].key = Some(key.clone());
         let at = if let KeyKind::Cell(at) = &key.0 { Some(at.cell) } else { None };
-        self.cells[number as usize].reset(at, self.edge, self.flat);
+        let (edge, axes) = self.grid.map_or((0.0, 0), |grid| (grid.edge, grid.counting()));
+        self.cells[number as usize].reset(at, edge, axes);
         self.index.insert(key.clone(), number);
         self.unused.push(number);
         number
@@ -181,10 +213,10 @@ impl KeyTable {
         cell
     }
 
-    fn add_member(&mut self, slot: u32, number: u32, point: Option<[f64; 3]>) {
+    fn add_member(&mut self, slot: u32, number: u32, offset: Option<Offset>) {
         let cell = self.touch(number);
         let words = cell.words().len();
-        let place = cell.enter(slot, point);
+        let place = cell.enter(slot, offset);
         let widened = cell.words().len() > words;
         self.widened |= widened;
         self.placed[slot as usize].push((number, place));
@@ -199,30 +231,52 @@ impl KeyTable {
         }
     }
 
-    /// Puts a slot at a point of a grid: the hot path of what moves.
+    /// Puts a slot at a point of the grid: the hot path of what moves.
     #[inline]
-    pub fn place(&mut self, slot: u32, key: CellKey, point: [f64; 3], record: Option<RecordRef>) {
-        let KeyTable { placed, cells, touched, marked, .. } = self;
-        if let [(number, place)] = placed[slot as usize][..]
-            && let cell = &mut cells[number as usize]
-            && cell.is_at(key.cell)
+    pub fn place(&mut self, slot: u32, point: [f64; 3], record: Option<RecordRef>) {
+        let Some(grid) = self.grid else { return };
+        let before = std::mem::replace(&mut self.points[slot as usize], point);
+        let at = grid.cell_of(point);
+        let moved = (before[0] != point[0]) | (before[1] != point[1]) | (before[2] != point[2]);
+        if let [(number, place)] = self.placed[slot as usize][..]
+            && let cell = &mut self.cells[number as usize]
+            && cell.is_at(at)
         {
-            let moved = cell.stand(place, point);
+            if moved {
+                cell.stand(place, Offset::of(point, at, grid.edge));
+            }
             if let Some(record) = record {
                 cell.mark(place, record);
-                *marked += record.len as usize;
+                self.marked += record.len as usize;
             }
             if (moved || record.is_some()) && cell.touch() {
-                touched.push(number);
+                self.touched.push(number);
             }
             return;
         }
         self.remove(slot);
-        let number = self.intern(&Key::from(key));
-        self.add_member(slot, number, Some(point));
+        let number = self.intern(&Key::from(CellKey { prefix: grid.prefix, cell: at }));
+        self.add_member(slot, number, Some(Offset::of(point, at, grid.edge)));
         if let Some(record) = record {
             self.mark(slot, record);
         }
+    }
+
+    /// The places of a word of a cell whose members stand within a circle, and how many places were looked at.
+    #[inline]
+    #[must_use]
+    pub fn near(&self, cell: &Cell, word: usize, from: [f64; 3], circle: &Circle) -> (u64, usize) {
+        let (at, edge) = (cell.at().unwrap_or_default(), self.grid.map_or(0.0, |grid| grid.edge));
+        let exact = |word, members| self.near_of(cell, word, members, from, circle.r2());
+        cell.near(word, Offset::of(from, at, edge), circle, exact)
+    }
+
+    /// Those of some places of a word of a cell whose members stand within a squared distance.
+    #[must_use]
+    pub fn near_of(&self, cell: &Cell, word: usize, asked: u64, from: [f64; 3], r2: f64) -> u64 {
+        let slots = cell.slots_of(word, asked).zip(Ones(asked));
+        let near = slots.filter(|(slot, _)| distance2(self.points[*slot as usize], from) <= r2);
+        near.fold(0, |near, (_, place)| near | 1 << place)
     }
 
     /// Gives a slot exactly these keys, without points.
@@ -268,11 +322,11 @@ impl KeyTable {
 
     /// Lays the seal's records out cell by cell, once every change is marked.
     pub fn lay(&mut self, records: &Records) {
-        let KeyTable { cells, touched, bytes, marked, mixed, .. } = self;
+        let KeyTable { cells, touched, bytes, marked, .. } = self;
         bytes.resize(bytes.len().max(*marked + records::PAD), 0);
         let mut end = 0;
         for number in touched {
-            end = cells[*number as usize].lay(records.all_bytes(), bytes, end, mixed);
+            end = cells[*number as usize].lay(records.all_bytes(), bytes, end);
         }
     }
 
@@ -284,8 +338,8 @@ impl KeyTable {
     /// Where a grid has placed a slot.
     #[must_use]
     pub fn point_of(&self, slot: u32) -> Option<[f64; 3]> {
-        let (number, place) = *self.placed.get(slot as usize)?.first()?;
-        self.cells[number as usize].point(place)
+        let (number, _) = *self.placed.get(slot as usize)?.first()?;
+        self.points.get(slot as usize).copied().filter(|_| number != EVERYWHERE)
     }
 
     /// Replaces a viewer's sorted subscriptions.

@@ -78,58 +78,82 @@ fn side(at: i64, cell: f64, point: f64) -> [f64; 2] {
 /// The most cells on an axis of a box whose sides are worked out axis by axis.
 const SIDE: usize = 16;
 
-/// How the cells of a box lie to a circle, with the work of each axis done once.
-pub(super) struct Sides {
-    axes: [[[f64; 2]; SIDE]; 3],
+/// How the cells of a box lie to a circle, with the work of each axis done once. Its memory is used again.
+#[derive(Debug, Default)]
+pub struct Sides {
+    axes: [[Side; SIDE]; 3],
     counts: [usize; 3],
     r: f64,
 }
 
+/// How far a point is from a cell on one axis.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    /// The squared distances to the nearest and the farthest side.
+    near2: f64,
+    far2: f64,
+    /// The offset from the lower side.
+    offset: f32,
+}
+
 impl Sides {
-    /// The sides of a box of cells. None for a very long one, and for one so far out that the number of a cell says
-    /// nothing of its place.
+    /// Becomes the sides of a box of cells. Returns false for a very long one, and for one so far out that the number of
+    /// a cell says nothing of its place.
     #[inline]
-    pub(super) fn new(
+    #[must_use]
+    pub fn set(
+        &mut self,
         point: [f64; 3],
         (low, high): ([i64; 3], [i64; 3]),
         axes: [bool; 3],
         cell: f64,
         r: f64,
-    ) -> Option<Sides> {
+    ) -> bool {
         let far = low.contains(&i64::MIN) || high.contains(&i64::MAX);
-        let counts = [0, 1, 2].map(|i| high[i].abs_diff(low[i]) as usize + 1);
-        if far || counts.iter().any(|count| *count > SIDE) {
-            return None;
+        self.counts = [0, 1, 2].map(|i| high[i].abs_diff(low[i]) as usize + 1);
+        self.r = r;
+        if far || self.counts.iter().any(|count| *count > SIDE) {
+            return false;
         }
-        let mut sides = Sides { axes: [[[0.0; 2]; SIDE]; 3], counts, r };
-        for i in (0..3).filter(|i| axes[*i]) {
-            for (sides, at) in sides.axes[i][..counts[i]].iter_mut().zip(low[i]..) {
-                *sides = side(at, cell, point[i]);
+        for i in 0..3 {
+            for (sides, at) in self.axes[i][..self.counts[i]].iter_mut().zip(low[i]..) {
+                *sides = Side::default();
+                if axes[i] {
+                    let [near2, far2] = side(at, cell, point[i]);
+                    *sides = Side { near2, far2, offset: (point[i] - at as f64 * cell) as f32 };
+                }
             }
         }
-        Some(sides)
+        true
     }
 
-    /// Calls `f` with how each cell lies, in the order of [`each_cell`].
+    /// Calls `f` with how each cell lies and the point's offset from its corner, in the order of [`each_cell`].
     #[inline(always)]
-    pub(super) fn each(&self, mut f: impl FnMut(Cut)) {
+    pub(super) fn each(&self, mut f: impl FnMut(Lies, [f32; 3])) {
         let [xs, ys, zs] = [0, 1, 2].map(|i| &self.axes[i][..self.counts[i]]);
         let (out, within) = (self.r * self.r * MARGIN, self.r * self.r / MARGIN);
         for x in xs {
             for y in ys {
                 for z in zs {
-                    let (near2, far2) = (x[0] + y[0] + z[0], x[1] + y[1] + z[1]);
-                    f(if near2 > out {
-                        Cut::Outside
-                    } else if far2 < within {
-                        Cut::Whole
-                    } else {
-                        Cut::Exact(self.r * self.r, self.r * self.r)
-                    });
+                    let (near2, far2) = (x.near2 + y.near2 + z.near2, x.far2 + y.far2 + z.far2);
+                    f(Lies(u8::from(near2 <= out) + u8::from(far2 < within)), [x.offset, y.offset, z.offset]);
                 }
             }
         }
     }
+}
+
+/// How a cell lies to a circle: a number, so that it is worked out without a branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lies(u8);
+
+impl Lies {
+    /// Outside.
+    pub const OUTSIDE: Lies = Lies(0);
+    /// The circle cuts it.
+    pub const CUT: Lies = Lies(1);
+    /// Inside.
+    pub const WHOLE: Lies = Lies(2);
 }
 
 /// More than the rounding of a few sums of two numbers.
@@ -165,6 +189,12 @@ pub(super) fn cell_on(x: f64, cell: f64) -> i64 {
 /// Floor as an integer, saturated: without the call that `f64::floor` is on a plain x86-64.
 #[inline]
 fn floor(x: f64) -> i64 {
+    if x.abs() < 2f64.powi(51) {
+        // At this size a float's last bit is 1, so the sum is rounded to a whole number, which stands in its low bits.
+        const WHOLE: f64 = 6_755_399_441_055_744.0;
+        let sum = x + WHOLE;
+        return sum.to_bits() as i64 - WHOLE.to_bits() as i64 - i64::from(sum - WHOLE > x);
+    }
     let cut = x as i64;
     if cut as f64 > x { cut.saturating_sub(1) } else { cut }
 }

@@ -1,7 +1,7 @@
 //! Interest: which entities have a key that a viewer subscribes to, and which of those a part shows.
 
-use super::cells::{Cell, Circle, EVERYWHERE, KeyTable};
-use super::grid::{Cut, cell_on, corners, count, distance2, each_cell, nearest_cells, on_axes};
+use super::cells::{Cell, Circle, EVERYWHERE, Grid, KeyTable};
+use super::grid::{Cut, corners, count, distance2, each_cell, nearest_cells, on_axes};
 use super::keys::{CellKey, Key, Keys};
 pub use super::part_view::PartView;
 use super::rates::Pace;
@@ -125,9 +125,13 @@ impl Part {
     /// A part with no keys yet.
     #[must_use]
     pub fn new(shape: Shape, narrows: bool) -> Part {
-        let (edge, flat) =
-            if let Shape::Grid { cell, axes, .. } = shape { (cell, !axes[2]) } else { (0.0, true) };
-        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(edge, flat) }
+        let grid = match shape {
+            Shape::Grid { cell: edge, axes, prefix, reach } => {
+                Some(Grid { edge, axes, prefix, ranges: matches!(reach, Reach::Range(..)) })
+            }
+            Shape::Keys => None,
+        };
+        Part { shape, narrows, bands: Vec::new(), table: KeyTable::new(grid) }
     }
 
     /// Whether what it showed last decides what it shows next.
@@ -149,7 +153,7 @@ impl Part {
         lens: &dyn Lens,
         scratch: &mut RekeyScratch,
     ) {
-        let Shape::Grid { axes, cell, prefix, .. } = self.shape else {
+        let Shape::Grid { axes, .. } = self.shape else {
             for slot in slots {
                 scratch.keys.begin(limits::ENTITY_KEYS);
                 lens.keys(index, *slot, &mut scratch.keys);
@@ -165,19 +169,12 @@ impl Part {
         for slots in slots.chunks(256) {
             scratch.places.clear();
             lens.place(index, slots, &mut scratch.places);
-            self.put(slots, (prefix, cell, axes), records, lens, &scratch.places);
+            self.put(slots, axes, records, lens, &scratch.places);
         }
     }
 
     /// Puts slots where a grid places them.
-    fn put(
-        &mut self,
-        slots: &[u32],
-        (prefix, cell, axes): (u64, f64, [bool; 3]),
-        records: &Records,
-        lens: &dyn Lens,
-        places: &[Place],
-    ) {
+    fn put(&mut self, slots: &[u32], axes: [bool; 3], records: &Records, lens: &dyn Lens, places: &[Place]) {
         for (slot, place) in slots.iter().zip(places) {
             match *place {
                 Place::Nowhere => self.table.remove(*slot),
@@ -185,13 +182,11 @@ impl Part {
                 Place::At(point) => {
                     let point = on_axes(point, axes);
                     if point.iter().all(|x| x.is_finite()) {
-                        let at = [0, 1, 2].map(|i| if axes[i] { cell_on(point[i], cell) } else { 0 });
-                        self.table.place(*slot, CellKey { prefix, cell: at }, point, records.get(*slot));
+                        self.table.place(*slot, point, records.get(*slot));
                         continue;
-                    } else {
-                        lens.note(|notes| notes.bad_positions.push(*slot));
-                        self.table.remove(*slot);
                     }
+                    lens.note(|notes| notes.bad_positions.push(*slot));
+                    self.table.remove(*slot);
                 }
             }
             self.mark(*slot, records);
@@ -332,7 +327,7 @@ impl Part {
                 Reach::Range(r, release) => Cut::of_range(point, at, cell, axes, r, release),
                 Reach::Radius(r, release) => Cut::of_radius(point, at, cell, r, release),
             };
-            looked.distances += show_cell(point, of, cut, &circle, view, slots);
+            looked.distances += self.show_cell(point, of, cut, &circle, view, slots);
         }
     }
 
@@ -365,38 +360,39 @@ impl Part {
             view.place_of(*number).is_some_and(|index| view.seen.has(index as usize, *place))
         })
     }
-}
 
-/// Appends what a viewer at `point` sees of a cell; returns how many distances that took.
-fn show_cell(
-    point: [f64; 3],
-    cell: &Cell,
-    cut: Cut,
-    circle: &Circle,
-    view: &PartView,
-    slots: &mut Vec<u32>,
-) -> u64 {
-    let mut distances = 0;
-    let shown = |slot: &u32| view.shown.contains(*slot);
-    match cut {
-        Cut::Outside => {}
-        Cut::Whole => slots.extend(cell.members()),
-        Cut::Remembered => slots.extend(cell.members().filter(shown)),
-        Cut::Exact(r2, release2) => {
-            for (w, word) in cell.words().iter().enumerate() {
-                let (near, asked) = cell.near(w, point, circle);
-                distances += asked as u64;
-                slots.extend(cell.slots_of(w, near));
-                if release2 > r2 {
-                    let others = word.members & !near;
-                    let between = cell.near_of(w, others, point, release2);
-                    distances += u64::from(others.count_ones());
-                    slots.extend(cell.slots_of(w, between).filter(shown));
+    /// Appends what a viewer at `point` sees of a cell; returns how many distances that took.
+    fn show_cell(
+        &self,
+        point: [f64; 3],
+        cell: &Cell,
+        cut: Cut,
+        circle: &Circle,
+        view: &PartView,
+        slots: &mut Vec<u32>,
+    ) -> u64 {
+        let mut distances = 0;
+        let shown = |slot: &u32| view.shown.contains(*slot);
+        match cut {
+            Cut::Outside => {}
+            Cut::Whole => slots.extend(cell.members()),
+            Cut::Remembered => slots.extend(cell.members().filter(shown)),
+            Cut::Exact(r2, release2) => {
+                for (w, word) in cell.words().iter().enumerate() {
+                    let (near, asked) = self.table.near(cell, w, point, circle);
+                    distances += asked as u64;
+                    slots.extend(cell.slots_of(w, near));
+                    if release2 > r2 {
+                        let others = word.members & !near;
+                        let between = self.table.near_of(cell, w, others, point, release2);
+                        distances += u64::from(others.count_ones());
+                        slots.extend(cell.slots_of(w, between).filter(shown));
+                    }
                 }
             }
         }
+        distances
     }
-    distances
 }
 
 /// Buffers of [`Part::rekey`].

@@ -1,7 +1,7 @@
 //! What a part shows a viewer, cell by cell: a few words of places, which are compared with those of the last update.
 
-use super::cells::{Cell, Circle, EVERYWHERE};
-use super::grid::{Cut, Sides};
+use super::cells::{Cell, Circle, EVERYWHERE, KeyTable, Offset, Word};
+use super::grid::{Cut, Lies, Sides};
 use super::interest::{Part, PartView, Reach, Shape};
 
 /// What a part showed a viewer: for each of its cells, the places of the members that it shows.
@@ -11,6 +11,44 @@ pub struct Seen {
     /// Where each cell's words end.
     ends: Vec<u32>,
     words: Vec<u64>,
+}
+
+/// A word of a cell, as a viewer looks at it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Glance {
+    /// The cell's number.
+    cell: u32,
+    /// Which of the viewer's words this is, and which of the cell's.
+    index: u32,
+    word: u32,
+    lies: Lies,
+    /// The viewer's offset from the cell's corner.
+    offset: [f32; 3],
+    /// What the cell has there.
+    members: u64,
+    changed: u64,
+}
+
+/// What a viewer found in a word of a cell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    /// The cell's number.
+    pub cell: u32,
+    /// Which of the cell's words.
+    pub word: u32,
+    /// What it showed of it, and shows now.
+    pub old: u64,
+    /// What it shows now.
+    pub new: u64,
+    /// Whose members changed.
+    pub changed: u64,
+}
+
+/// Buffers of looking from one point.
+#[derive(Debug, Default)]
+pub struct Glances {
+    sides: Sides,
+    words: Vec<Glance>,
 }
 
 /// What looking took, counted.
@@ -102,10 +140,51 @@ impl Seen {
         word.is_some_and(|word| word >> (place % 64) & 1 != 0)
     }
 
+    /// What was found where `self` has the words that were looked at, and `old` those of the update before.
+    pub fn found<'a>(&'a self, old: &'a Seen, glances: &'a Glances) -> impl Iterator<Item = Found> + 'a {
+        glances.words.iter().map(|glance| {
+            let Glance { cell, word, changed, .. } = *glance;
+            let index = glance.index as usize;
+            Found { cell, word, old: old.words[index], new: self.words[index], changed }
+        })
+    }
+
     /// Whether each cell has as many words as in another of the same cells.
     #[must_use]
     pub fn is_like(&self, other: &Seen) -> bool {
         self.ends == other.ends && self.cells == other.cells
+    }
+}
+
+impl Glances {
+    /// Gathers the words of cells with these numbers, in the order of the box whose sides are known; behind the
+    /// everywhere key, which is whole. What is outside and showed nothing is left out. Returns false where a cell has
+    /// other words than it had.
+    ///
+    /// Nothing but this reads the cells in one go: what of them is not in the caches is fetched all at once.
+    fn gather(&mut self, table: &KeyTable, numbers: &[u32], old: &Seen) -> bool {
+        let Glances { sides, words } = self;
+        words.resize(old.words.len(), Glance::default());
+        let (mut count, mut index, mut same) = (0, 0, numbers.len() == old.cells.len());
+        let mut ends = numbers.iter().zip(&old.ends);
+        let mut add = |lies: Lies, offset: [f32; 3]| {
+            let Some((number, end)) = ends.next().filter(|_| same) else { return };
+            let of = table.cell(*number).words();
+            same = of.len() == *end as usize - index;
+            for (word, marks) in of.iter().enumerate().take(*end as usize - index) {
+                let Word { members, changed, .. } = *marks;
+                let at = index as u32;
+                words[count] =
+                    Glance { cell: *number, index: at, word: word as u32, lies, offset, members, changed };
+                // No branch depends on it.
+                count += usize::from((lies != Lies::OUTSIDE) | (old.words[index] != 0));
+                index += 1;
+            }
+        };
+        add(Lies::WHOLE, [0.0; 3]);
+        sides.each(add);
+        words.truncate(count);
+        same
     }
 }
 
@@ -125,79 +204,76 @@ impl Part {
         out.push_whole(self.table.cell(EVERYWHERE));
         let circle = Circle::new(r, cell);
         let mut numbers = view.order()[1..].iter();
-        let mut push = |number: u32, cut: Cut| {
+        let mut push = |number: u32, lies: Lies| {
             let of = self.table.cell(number);
-            match cut {
-                Cut::Outside => out.words.extend(of.words().iter().map(|_| 0)),
-                Cut::Exact(..) => {
+            match lies {
+                Lies::OUTSIDE => out.words.extend(of.words().iter().map(|_| 0)),
+                Lies::WHOLE => out.words.extend(of.words().iter().map(|word| word.members)),
+                _ => {
                     for w in 0..of.words().len() {
-                        let (near, asked) = of.near(w, point, &circle);
+                        let (near, asked) = self.table.near(of, w, point, &circle);
                         looked.distances += asked as u64;
                         out.words.push(near);
                     }
                 }
-                Cut::Whole | Cut::Remembered => out.words.extend(of.words().iter().map(|word| word.members)),
             }
             out.end();
         };
-        match view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r)) {
-            Some(sides) => sides.each(|cut| {
-                numbers.next().into_iter().for_each(|number| push(*number, cut));
+        let mut sides = Sides::default();
+        match view.corners().filter(|corners| sides.set(point, *corners, axes, cell, r)) {
+            Some(_) => sides.each(|lies, _| {
+                numbers.next().into_iter().for_each(|number| push(*number, lies));
             }),
             None => numbers.for_each(|number| {
-                let cut = self.cut(view, self.table.cell(*number));
-                push(*number, cut);
+                let lies = match self.cut(view, self.table.cell(*number)) {
+                    Cut::Outside => Lies::OUTSIDE,
+                    Cut::Exact(..) => Lies::CUT,
+                    Cut::Whole | Cut::Remembered => Lies::WHOLE,
+                };
+                push(*number, lies);
             }),
         }
     }
 
-    /// Looks at all that this part shows a viewer whose keys are those of the last update, and hands out each of its cells
-    /// that shows something now or did, with its word before and after. Puts the words alone into `out`. Returns false,
-    /// with nothing done, where the keys are others or a cell has more than one word: see [`look`](Part::look).
-    #[inline(always)]
+    /// Looks at all that this part shows a viewer whose keys are those of the last update, and puts the words alone into
+    /// `out`: what there is to [find](Seen::found) is in `glances`. Returns false, with nothing done, where the keys are
+    /// others or a cell has other words than it had: see [`look`](Part::look).
     #[must_use]
     pub fn look_from(
         &self,
         view: &PartView,
         out: &mut Seen,
+        glances: &mut Glances,
         looked: &mut Looked,
-        mut each: impl FnMut(&Cell, u64, u64),
     ) -> bool {
-        let old = &view.seen;
-        let (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point)) =
-            (self.shape, view.point())
+        let (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point), Some(corners)) =
+            (self.shape, view.point(), view.corners())
         else {
             return false;
         };
-        let sides = view.corners().and_then(|corners| Sides::new(point, corners, axes, cell, r));
-        let single = old.words.len() == old.cells.len() && !self.table.has_widened();
-        let Some(sides) = sides.filter(|_| single && !view.has_other_keys()) else { return false };
+        if view.has_other_keys()
+            || !glances.sides.set(point, corners, axes, cell, r)
+            || !glances.gather(&self.table, view.order(), &view.seen)
+        {
+            return false;
+        }
         out.clear();
-        out.words.resize(old.words.len(), 0);
+        out.words.resize(view.seen.words.len(), 0);
         let circle = Circle::new(r, cell);
-        let mut pairs = view.order().iter().zip(&old.words).zip(&mut out.words);
-        let mut next = |cut: Cut| {
-            let Some(((number, old), new)) = pairs.next() else { return };
-            if *old == 0 && matches!(cut, Cut::Outside) {
-                return;
-            }
-            let of = self.table.cell(*number);
-            *new = match cut {
-                Cut::Outside => 0,
-                Cut::Exact(..) => {
-                    let (near, asked) = of.near(0, point, &circle);
+        for glance in &glances.words {
+            out.words[glance.index as usize] = match glance.lies {
+                Lies::OUTSIDE => 0,
+                Lies::WHOLE => glance.members,
+                _ => {
+                    let of = self.table.cell(glance.cell);
+                    let exact = |word, members| self.table.near_of(of, word, members, point, circle.r2());
+                    let (near, asked) = of.near(glance.word as usize, Offset(glance.offset), &circle, exact);
                     looked.distances += asked as u64;
                     near
                 }
-                Cut::Whole | Cut::Remembered => of.words()[0].members,
             };
-            if *old | *new != 0 {
-                each(of, *old, *new);
-            }
-        };
-        next(Cut::Whole);
-        sides.each(next);
-        looked.cells += old.cells.len() as u64;
+        }
+        looked.cells += view.order().len() as u64;
         true
     }
 
@@ -220,7 +296,7 @@ impl Part {
                     Cut::Exact(r2, _) => {
                         let (point, moved) = (view.point().unwrap_or_default(), word.moved & word.members);
                         looked.distances += u64::from(moved.count_ones());
-                        *seen & word.members & !moved | of.near_of(w, moved, point, r2)
+                        *seen & word.members & !moved | self.table.near_of(of, w, moved, point, r2)
                     }
                     Cut::Whole | Cut::Remembered => word.members,
                 };

@@ -369,7 +369,7 @@ impl Viewer {
                 What::Enter => scratch.enters.push(item.slot),
                 What::Record(at, _) => {
                     scratch.places[at.group as usize].push(at);
-                    scratch.records[at.group as usize].push(press.records.all_bytes(), at);
+                    scratch.records[at.group as usize].push(press.records.all_bytes(), at.start, at.len);
                 }
                 What::Merge(..) => {}
                 What::Return(mask, since) => scratch.retaining.add(item.slot, mask, since, press.world),

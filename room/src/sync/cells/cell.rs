@@ -4,10 +4,9 @@ use smallvec::SmallVec;
 use wide::f32x4;
 
 use crate::store::bits::Ones;
-use crate::store::records::{self, RecordRef};
-use crate::sync::grid;
+use crate::store::records::{self, RecordRef, Records};
 
-/// Places that are looked at together; room for places is made for so many at a time.
+/// Places whose distances are looked at together.
 const LANES: usize = 4;
 
 /// Places whose memory a cell keeps, however few members it has.
@@ -23,9 +22,9 @@ const LONG: f64 = 1e30;
 pub struct Circle {
     /// The squared radius.
     r2: f64,
-    /// What is nearer in single precision is inside, what is farther than `outer` is outside.
-    inner: f32,
-    outer: f32,
+    /// The same in single precision, and how far a squared distance may lie from it without telling which side it is on.
+    single: f32,
+    margin: f32,
     // Whether it is so small or so large that single precision has no numbers for its squares.
     exact: bool,
 }
@@ -42,7 +41,15 @@ impl Circle {
         let most = r + 2.0 * cell;
         let (r2, margin) = (r * r, most * most * 2f64.powi(-18));
         let exact = !SINGLE.contains(&(most * most));
-        Circle { r2, inner: (r2 - margin) as f32, outer: (r2 + margin) as f32, exact }
+        // Rounding it is another 2^-24 of it.
+        Circle { r2, single: r2 as f32, margin: (1.125 * margin) as f32, exact }
+    }
+
+    /// The squared radius.
+    #[inline]
+    #[must_use]
+    pub fn r2(&self) -> f64 {
+        self.r2
     }
 }
 
@@ -51,55 +58,87 @@ impl Circle {
 pub struct Word {
     /// Places with a member.
     pub members: u64,
-    /// Places whose member went in this seal.
-    pub gone: u64,
-    /// Places whose member came or moved in this seal.
-    pub moved: u64,
     /// Places whose member changed in this seal.
     pub changed: u64,
-}
-
-/// Records of one group that lie side by side.
-#[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// The group.
-    pub group: u32,
-    /// Where they begin.
+    /// Those of them whose record is of another group than the cell's.
+    pub odd: u64,
+    /// Where the records of the others begin in the table's bytes, side by side.
     pub start: u32,
     /// Where they end.
     pub end: u32,
-    /// How many there are.
-    pub records: u32,
+    /// Places whose member came or moved in this seal.
+    pub moved: u64,
+    /// Places whose member went in this seal.
+    pub gone: u64,
 }
 
-/// A key in use.
+/// Where a member's record lies, in as few bytes as a record mostly needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Row {
+    /// Offset in the bytes.
+    pub start: u32,
+    /// Length.
+    pub len: u16,
+    /// The group, or [`MANY`](Self::MANY).
+    group: u16,
+}
+
+impl Row {
+    /// The group has a higher number: see the seal's records.
+    const MANY: u16 = u16::MAX;
+
+    #[inline]
+    fn new(record: RecordRef) -> Row {
+        let group = record.group.min(Row::MANY.into()) as u16;
+        Row { start: record.start, len: record.len as u16, group }
+    }
+}
+
+/// Where something stands, from a cell's lowest corner.
+#[derive(Clone, Copy, Debug)]
+pub struct Offset(pub [f32; 3]);
+
+impl Offset {
+    /// Of a point from the corner of a cell.
+    #[inline]
+    #[must_use]
+    pub fn of(point: [f64; 3], at: [i64; 3], edge: f64) -> Offset {
+        Offset([0, 1, 2].map(|axis| (point[axis] - at[axis] as f64 * edge) as f32))
+    }
+}
+
+/// What is known of a few places that lie side by side: one line of a cache, so that what moves touches no more.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Block {
+    /// Where each member stands on the first two axes, from the cell's corner, where distances count.
+    offsets: [[f32; LANES]; 2],
+    /// The record of each changed member.
+    rows: [Row; LANES],
+}
+
+/// A key in use. What every viewer reads of it comes first, side by side.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Cell {
     // Invariant: at least one.
     words: SmallVec<[Word; 1]>,
-    /// The record of each changed member, by place.
-    rows: Vec<RecordRef>,
-    /// Where each member stands, in grids, by place.
-    points: Vec<[f64; 3]>,
-    /// The same from the cell's corner in single precision, axis by axis; a multiple of [`LANES`] of them.
-    offsets: [Vec<f32>; 3],
-    /// The cell's lowest corner, in grids.
-    corner: [f64; 3],
-    // Whether the third axis does not count.
-    flat: bool,
-    // Whether it is so far out, or so large, that the corner says little of where its members stand.
-    far: bool,
-    /// The slot of each member, by place; of one that went in this seal too.
-    slots: Vec<u32>,
-    /// This seal's records of all changed members.
-    runs: SmallVec<[Run; 2]>,
+    /// Its places.
+    blocks: Vec<Block>,
     /// The cell of a grid that it is.
     at: Option<[i64; 3]>,
+    // The group of the first record of this seal.
+    group: u32,
     // Whether it is among the touched ones of this seal.
     touched: bool,
-    // The group of this seal's records, and whether there are others.
-    group: u32,
-    mixed: bool,
+    // Axes of the offsets: none where distances do not count.
+    axes: u8,
+    // Whether it is so far out, or so large, that the corner says little of where its members stand.
+    far: bool,
+    /// Where each member stands on the third axis.
+    third: Vec<[f32; LANES]>,
+    /// The slot of each member, by place; of one that went in this seal too.
+    slots: Vec<u32>,
     // No word before this one has a free place.
     open: u32,
 }
@@ -108,18 +147,14 @@ impl Default for Cell {
     fn default() -> Cell {
         Cell {
             words: smallvec::smallvec![Word::default()],
-            rows: Vec::new(),
-            points: Vec::new(),
-            offsets: Default::default(),
-            corner: [0.0; 3],
-            flat: false,
-            far: false,
-            slots: Vec::new(),
-            runs: SmallVec::new(),
+            blocks: Vec::new(),
             at: None,
-            touched: false,
             group: NO_GROUP,
-            mixed: false,
+            touched: false,
+            axes: 0,
+            far: false,
+            third: Vec::new(),
+            slots: Vec::new(),
             open: 0,
         }
     }
@@ -133,11 +168,11 @@ impl Cell {
         &self.words
     }
 
-    /// This seal's records of its changed members, side by side.
+    /// The group of most of this seal's records of its changed members.
     #[inline]
     #[must_use]
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    pub fn group(&self) -> u32 {
+        self.group
     }
 
     /// The slots of a word's places.
@@ -147,9 +182,23 @@ impl Cell {
 
     /// Where the records of a word's places lie in the table's bytes.
     #[inline(always)]
-    pub fn rows_of(&self, word: usize, bits: u64) -> impl Iterator<Item = RecordRef> + '_ {
-        let rows = &self.rows[word * 64..];
-        Ones(bits).map(move |bit| rows[bit as usize])
+    pub fn rows_of(&self, word: usize, bits: u64) -> impl Iterator<Item = &Row> + '_ {
+        let blocks = self.blocks.get(word * (64 / LANES)..).unwrap_or_default();
+        Ones(bits).map(move |bit| &blocks[bit as usize / LANES].rows[bit as usize % LANES])
+    }
+
+    /// The records of a word's places, with the group of each.
+    pub fn records_of<'a>(
+        &'a self,
+        word: usize,
+        bits: u64,
+        records: &'a Records,
+    ) -> impl Iterator<Item = RecordRef> + 'a {
+        self.rows_of(word, bits).zip(self.slots_of(word, bits)).map(|(row, slot)| {
+            let Row { start, len, group } = *row;
+            let group = if group == Row::MANY { records.at(slot).group } else { group.into() };
+            RecordRef { start, len: len.into(), group }
+        })
     }
 
     /// The members' slots.
@@ -157,75 +206,70 @@ impl Cell {
         self.words.iter().enumerate().flat_map(|(w, word)| self.slots_of(w, word.members))
     }
 
-    /// The places of a word whose members stand within a squared distance, and how many places were looked at.
-    /// On a flat grid the third coordinate is not.
+    /// The places of a word whose members stand within a circle around something that stands at an offset, and how many
+    /// places were looked at. On a flat grid the third coordinate is not.
     ///
-    /// Four at a time in single precision, from the cell's corner; those that are too near the edge for that to tell
-    /// are looked at again.
-    #[inline]
+    /// Many at a time in single precision; where that cannot tell of one, `exact` is asked of all members, whose word
+    /// and bits it gets.
+    #[inline(always)]
     #[must_use]
-    pub fn near(&self, word: usize, from: [f64; 3], circle: &Circle) -> (u64, usize) {
+    pub fn near(
+        &self,
+        word: usize,
+        from: Offset,
+        circle: &Circle,
+        exact: impl FnOnce(usize, u64) -> u64,
+    ) -> (u64, usize) {
         let members = self.words[word].members;
-        if self.far || circle.exact {
-            return (self.near_of(word, members, from, circle.r2), members.count_ones() as usize);
+        if self.far | circle.exact {
+            return (exact(word, members), members.count_ones() as usize);
         }
-        let of = |axis: usize| self.offsets[axis][word * 64..].as_chunks::<LANES>().0.iter().take(64 / LANES);
-        let corner = self.corner;
-        let [x, y, z] = [0, 1, 2].map(|axis| f32x4::splat((from[axis] - corner[axis]) as f32));
-        let (inner, outer) = (f32x4::splat(circle.inner), f32x4::splat(circle.outer));
-        let (mut inside, mut maybe, mut places) = (0, 0, 0);
-        // Which are near is a coin's throw, so no branch depends on it.
-        let mut take = |d2: f32x4| {
-            inside |= u64::from(d2.simd_lt(inner).to_bitmask()) << places;
-            maybe |= u64::from(d2.simd_le(outer).to_bitmask()) << places;
-            places += 4;
-        };
-        if self.flat {
-            for (xs, ys) in of(0).zip(of(1)) {
-                let d = [f32x4::new(*xs) - x, f32x4::new(*ys) - y];
-                take(d[0] * d[0] + d[1] * d[1]);
-            }
+        let (inside, nearest, places) = if self.axes == 2 {
+            self.sides::<2>(word, from, circle)
         } else {
-            for ((xs, ys), zs) in of(0).zip(of(1)).zip(of(2)) {
-                let d = [f32x4::new(*xs) - x, f32x4::new(*ys) - y, f32x4::new(*zs) - z];
-                take(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
-            }
-        }
-        let edge = (maybe ^ inside) & members;
-        if edge != 0 {
-            inside |= self.near_of(word, edge, from, circle.r2);
+            self.sides::<3>(word, from, circle)
+        };
+        if nearest.simd_le(f32x4::splat(circle.margin)).any() {
+            return (exact(word, members), places);
         }
         (inside & members, places)
     }
 
-    /// The same of some places only.
-    #[must_use]
-    pub fn near_of(&self, word: usize, asked: u64, from: [f64; 3], r2: f64) -> u64 {
-        let near = |place: &u32| grid::distance2(self.points[word * 64 + *place as usize], from) <= r2;
-        Ones(asked).filter(near).fold(0, |near, place| near | 1 << place)
-    }
-
-    /// Puts a member at a point; returns whether it stood elsewhere.
-    #[inline]
-    fn put(&mut self, place: usize, point: [f64; 3]) -> bool {
-        let moved = std::mem::replace(&mut self.points[place], point) != point;
-        if moved {
-            for (axis, offsets) in self.offsets.iter_mut().enumerate() {
-                // A flat grid has no third one.
-                if let Some(offset) = offsets.get_mut(place) {
-                    *offset = (point[axis] - self.corner[axis]) as f32;
-                }
+    /// Which places of a word are inside a circle, the least that the square of a distance differs from the circle's, by
+    /// lane, and how many places were looked at.
+    #[inline(always)]
+    fn sides<const AXES: usize>(&self, word: usize, from: Offset, circle: &Circle) -> (u64, f32x4, usize) {
+        let [x, y, z] = from.0.map(f32x4::splat);
+        let r2 = f32x4::splat(circle.single);
+        let first = word * (64 / LANES);
+        let blocks = self.blocks.get(first..).unwrap_or_default();
+        let mut third = self.third.get(first..).unwrap_or_default().iter();
+        let (mut inside, mut nearest, mut places) = (0, f32x4::splat(f32::MAX), 0);
+        // Which are near is a coin's throw, so no branch depends on it.
+        for Block { offsets, .. } in blocks.iter().take(64 / LANES) {
+            let d = [f32x4::new(offsets[0]) - x, f32x4::new(offsets[1]) - y];
+            let mut side = d[0] * d[0] + d[1] * d[1] - r2;
+            if AXES > 2 {
+                let d = f32x4::new(third.next().copied().unwrap_or_default()) - z;
+                side += d * d;
             }
+            // What is inside is negative.
+            inside |= u64::from(side.to_bitmask()) << places;
+            nearest = side.abs().fast_min(nearest);
+            places += LANES;
         }
-        moved
+        (inside, nearest, places)
     }
 
-    /// Becomes the cell of a new key, with nothing in it. `edge` is that of a grid's cells.
-    pub(super) fn reset(&mut self, at: Option<[i64; 3]>, edge: f64, flat: bool) {
-        (self.at, self.flat) = (at, flat);
+    /// Becomes the cell of a new key, with nothing in it. `edge` is that of a grid's cells, `axes` how many of them count
+    /// for distances.
+    pub(super) fn reset(&mut self, at: Option<[i64; 3]>, edge: f64, axes: u8) {
+        (self.at, self.axes) = (at, if at.is_some() { axes } else { 0 });
         self.far = edge > LONG || at.is_some_and(|at| at.iter().any(|at| at.unsigned_abs() > FAR));
-        self.corner = at.map_or([0.0; 3], |at| at.map(|at| at as f64 * edge));
-        (self.group, self.mixed) = (NO_GROUP, false);
+        self.group = NO_GROUP;
+        // What stood there counted by other axes.
+        self.third.clear();
+        self.grow(self.slots.len());
     }
 
     /// The cell of a grid that it is.
@@ -238,12 +282,8 @@ impl Cell {
     /// Whether it is this cell of a grid.
     #[inline]
     pub(super) fn is_at(&self, at: [i64; 3]) -> bool {
-        self.at == Some(at)
-    }
-
-    /// Where the member at a place stands, in grids.
-    pub(super) fn point(&self, place: u32) -> Option<[f64; 3]> {
-        self.points.get(place as usize).copied()
+        // Axis by axis: a comparison of arrays waits until both stand in memory.
+        self.at.is_some_and(|own| (own[0] == at[0]) & (own[1] == at[1]) & (own[2] == at[2]))
     }
 
     /// Takes note that something happens to it in this seal; returns whether that is news.
@@ -253,11 +293,11 @@ impl Cell {
     }
 
     /// A slot becomes a member; returns its place.
-    pub(super) fn enter(&mut self, slot: u32, point: Option<[f64; 3]>) -> u32 {
+    pub(super) fn enter(&mut self, slot: u32, offset: Option<Offset>) -> u32 {
         let place = self.take_place(slot);
         self.words[place as usize / 64].moved |= 1 << (place % 64);
-        if let Some(point) = point {
-            self.put(place as usize, point);
+        if let Some(offset) = offset {
+            self.put(place as usize, offset);
         }
         place
     }
@@ -268,17 +308,27 @@ impl Cell {
         word.members &= !bit;
         word.moved &= !bit;
         word.changed &= !bit;
+        word.odd &= !bit;
         word.gone |= bit;
     }
 
-    /// The member at a place stands at a point; returns whether it stood elsewhere.
+    /// The member at a place stands elsewhere.
     #[inline]
-    pub(super) fn stand(&mut self, place: u32, point: [f64; 3]) -> bool {
-        let moved = self.put(place as usize, point);
-        if moved {
-            self.words[place as usize / 64].moved |= 1 << (place % 64);
+    pub(super) fn stand(&mut self, place: u32, offset: Offset) {
+        self.put(place as usize, offset);
+        self.words[place as usize / 64].moved |= 1 << (place % 64);
+    }
+
+    #[inline]
+    fn put(&mut self, place: usize, offset: Offset) {
+        let (block, lane) = (place / LANES, place % LANES);
+        if self.axes > 0 {
+            let [xs, ys] = &mut self.blocks[block].offsets;
+            (xs[lane], ys[lane]) = (offset.0[0], offset.0[1]);
         }
-        moved
+        if self.axes > 2 {
+            self.third[block][lane] = offset.0[2];
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -307,101 +357,74 @@ impl Cell {
 
     fn grow(&mut self, places: usize) {
         self.slots.resize(places, 0);
-        self.rows.resize(places, RecordRef::default());
-        if self.at.is_some() {
-            self.points.resize(places, [f64::NAN; 3]);
-            let axes = if self.flat { 2 } else { 3 };
-            self.offsets[..axes].iter_mut().for_each(|axis| axis.resize(places, f32::NAN));
-        }
+        self.blocks.resize(places / LANES, Block::default());
+        self.third.resize(if self.axes > 2 { places / LANES } else { 0 }, [0.0; LANES]);
     }
 
     /// Ends the seal: its marks go, and the places of those that went are free.
     pub(super) fn settle(&mut self) {
         self.touched = false;
-        (self.group, self.mixed) = (NO_GROUP, false);
+        self.group = NO_GROUP;
         self.open = 0;
-        self.runs.clear();
         for word in &mut self.words {
-            (word.gone, word.moved, word.changed) = (0, 0, 0);
+            *word = Word { members: word.members, ..Word::default() };
         }
         while self.words.len() > 1 && self.words.last().is_some_and(|word| word.members == 0) {
             self.words.pop();
         }
         let places = self.words.len() * 64;
         if self.slots.len() > places {
-            self.slots.truncate(places);
-            self.rows.truncate(places);
-            self.points.truncate(places);
-            self.offsets.iter_mut().for_each(|axis| axis.truncate(places));
+            self.grow(places);
         }
         // A crowd leaves no memory behind in all the cells that it walked through.
         if self.slots.capacity() > KEPT.max(4 * places) {
             self.slots.shrink_to(places);
-            self.rows.shrink_to(places);
-            self.points.shrink_to(places);
-            self.offsets.iter_mut().for_each(|axis| axis.shrink_to(places));
+            self.blocks.shrink_to(places / LANES);
+            self.third.shrink_to(places / LANES);
         }
     }
 
     /// Notes the record of a member that changed.
     #[inline]
     pub(super) fn mark(&mut self, place: u32, record: RecordRef) {
-        let word = &mut self.words[place as usize / 64];
-        word.changed |= 1 << (place % 64);
-        self.rows[place as usize] = record;
-        if self.group != record.group {
-            self.mixed |= self.group != NO_GROUP;
+        if self.group == NO_GROUP {
             self.group = record.group;
         }
+        let (word, bit) = (&mut self.words[place as usize / 64], place % 64);
+        word.changed |= 1 << bit;
+        word.odd |= u64::from(record.group != self.group) << bit;
+        self.blocks[place as usize / LANES].rows[place as usize % LANES] = Row::new(record);
     }
 
-    /// Lays this seal's records side by side, group by group, behind `end` bytes; returns where they end. `mixed` is a
-    /// buffer.
-    pub(super) fn lay(
-        &mut self,
-        records: &[u8],
-        bytes: &mut [u8],
-        mut end: usize,
-        mixed: &mut Vec<(u32, u32)>,
-    ) -> usize {
-        let Cell { words, rows, runs, group, .. } = self;
-        if *group == NO_GROUP {
-            return end;
-        }
-        if !self.mixed {
-            let (start, mut count) = (end as u32, 0);
-            for (w, word) in words.iter().enumerate() {
-                let mut bits = word.changed;
-                while bits != 0 {
-                    end = lay_row(&mut rows[w * 64 + bits.trailing_zeros() as usize], records, bytes, end);
-                    bits &= bits - 1;
-                    count += 1;
-                }
-            }
-            runs.push(Run { group: *group, start, end: end as u32, records: count });
-            return end;
-        }
-        mixed.clear();
-        for (word, w) in words.iter().zip(0..) {
-            let places = Ones(word.changed).map(|bit| w * 64 + bit);
-            mixed.extend(places.map(|place| (rows[place as usize].group, place)));
-        }
-        mixed.sort_unstable();
-        for run in mixed.chunk_by(|a, b| a.0 == b.0) {
-            let start = end as u32;
-            for (_, place) in run {
-                end = lay_row(&mut rows[*place as usize], records, bytes, end);
-            }
-            runs.push(Run { group: run[0].0, start, end: end as u32, records: run.len() as u32 });
+    /// Lays this seal's records behind `end` bytes; returns where they end. Those of a word that are of the cell's group
+    /// lie side by side, in front of the others.
+    pub(super) fn lay(&mut self, records: &[u8], bytes: &mut [u8], mut end: usize) -> usize {
+        let Cell { words, blocks, .. } = self;
+        for (w, word) in words.iter_mut().enumerate().filter(|(_, word)| word.changed != 0) {
+            let blocks = &mut blocks[w * (64 / LANES)..];
+            word.start = end as u32;
+            end = lay_rows(blocks, word.changed & !word.odd, records, bytes, end);
+            word.end = end as u32;
+            end = lay_rows(blocks, word.odd, records, bytes, end);
         }
         end
     }
 }
 
+#[inline(always)]
+fn lay_rows(blocks: &mut [Block], mut bits: u64, records: &[u8], bytes: &mut [u8], mut end: usize) -> usize {
+    while bits != 0 {
+        let place = bits.trailing_zeros() as usize;
+        end = lay_row(&mut blocks[place / LANES].rows[place % LANES], records, bytes, end);
+        bits &= bits - 1;
+    }
+    end
+}
+
 /// Copies a record behind `end` bytes; returns where it ends. Its row points there from now on, and no longer at the
 /// seal's records.
 #[inline(always)]
-fn lay_row(row: &mut RecordRef, records: &[u8], bytes: &mut [u8], end: usize) -> usize {
+fn lay_row(row: &mut Row, records: &[u8], bytes: &mut [u8], end: usize) -> usize {
     let (start, len) = (row.start as usize, row.len as usize);
     row.start = end as u32;
     if len <= records::STEP {
@@ -422,14 +445,17 @@ mod tests {
     #[test]
     fn a_crowd_that_went_leaves_no_memory_behind() {
         let mut cell = Cell::default();
-        cell.reset(Some([0; 3]), 10.0, false);
-        let places: Vec<u32> = (0..5000).map(|slot| cell.enter(slot, Some([f64::from(slot); 3]))).collect();
+        cell.reset(Some([0; 3]), 10.0, 3);
+        let at = |slot: u32| Some(Offset::of([f64::from(slot); 3], [0; 3], 10.0));
+        let places: Vec<u32> = (0..5000).map(|slot| cell.enter(slot, at(slot))).collect();
         cell.settle();
         assert!(cell.slots.capacity() >= 5000);
         places[70..].iter().for_each(|place| cell.leave(*place));
         cell.settle();
-        assert!(cell.slots.capacity() <= KEPT && cell.points.capacity() <= KEPT);
-        assert!(cell.members().eq(0..70) && cell.point(69) == Some([69.0; 3]));
-        assert_eq!(cell.enter(9000, Some([1.0; 3])), 70);
+        assert!(cell.slots.capacity() <= KEPT && cell.third.capacity() <= KEPT);
+        assert!(cell.members().eq(0..70));
+        let (near, _) = cell.near(1, Offset([69.0; 3]), &Circle::new(0.5, 10.0), |_, _| 0);
+        assert_eq!(near, 1 << 5);
+        assert_eq!(cell.enter(9000, at(1)), 70);
     }
 }

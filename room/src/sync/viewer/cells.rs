@@ -3,10 +3,10 @@
 
 use super::{Scratch, Sealed, Viewer};
 use crate::limits;
-use crate::store::records::RecordBuffer;
-use crate::sync::cells::{Cell, KeyTable};
+use crate::store::records::{RecordBuffer, Records};
+use crate::sync::cells::KeyTable;
 use crate::sync::interest::{Part, PartView};
-use crate::sync::seen::{self, Looked, Pairs, Seen};
+use crate::sync::seen::{self, Found, Glances, Looked, Pairs, Seen};
 use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
 
@@ -18,12 +18,61 @@ pub(super) struct CellScratch {
     /// How each part was looked at.
     looks: Vec<Look>,
     pairs: Pairs,
+    glances: Glances,
+    differing: Vec<Found>,
     /// Slots that are no longer where the client saw them.
     gone: Vec<u32>,
     /// Slots where the client saw none.
     came: Vec<u32>,
+    crossings: Crossings,
     pub(super) looked: Looked,
 }
+
+/// Words that differ are taken so many at a time.
+const DIFFERING: usize = 32;
+
+/// Finds what went from one cell and came into another.
+#[derive(Debug, Default)]
+struct Crossings {
+    /// For each slot the number of the last settlement in which it came, and its place in the list.
+    came: Vec<(u32, u32)>,
+    settlement: u32,
+}
+
+impl Crossings {
+    /// Takes what stands in both lists out of both, and calls `stays` with it.
+    fn settle(&mut self, gone: &mut Vec<u32>, came: &mut Vec<u32>, mut stays: impl FnMut(u32)) {
+        if gone.is_empty() || came.is_empty() {
+            return;
+        }
+        self.settlement = self.settlement.checked_add(1).unwrap_or_else(|| {
+            self.came.clear();
+            1
+        });
+        for (slot, index) in came.iter().zip(0..) {
+            let at = *slot as usize;
+            if at >= self.came.len() {
+                self.came.resize(at + 1, (0, 0));
+            }
+            self.came[at] = (self.settlement, index);
+        }
+        let before = gone.len();
+        gone.retain(|slot| match self.came.get(*slot as usize) {
+            Some((settlement, index)) if *settlement == self.settlement => {
+                came[*index as usize] = NOBODY;
+                stays(*slot);
+                false
+            }
+            _ => true,
+        });
+        if gone.len() < before {
+            came.retain(|slot| *slot != NOBODY);
+        }
+    }
+}
+
+/// No slot.
+const NOBODY: u32 = u32::MAX;
 
 /// How a viewer looked at a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,24 +117,30 @@ impl Viewer {
         press: &mut Press<'_>,
     ) -> Option<(usize, usize)> {
         let Scratch { cells, leaves, enters, records, .. } = scratch;
-        let CellScratch { fresh, looks, pairs, gone, came, looked } = cells;
+        let CellScratch { fresh, looks, pairs, glances, differing, gone, came, crossings, looked } = cells;
+        differing.resize(DIFFERING, Found::default());
         fresh.resize_with(sealed.parts.len(), Seen::default);
         looks.clear();
         leaves.clear();
         enters.clear();
         records.resize_with(press.records.groups(), RecordBuffer::default);
-        let mut sink = Sink { gone, came, records };
+        let mut sink = Sink { gone, came, records: press.records, buffers: records, differing, differ: 0 };
         sink.clear();
         let mut at_most = 0;
         for ((part, view), fresh) in sealed.parts.iter().zip(&self.parts).zip(fresh.iter_mut()) {
-            let look = look_and_compare(part, view, fresh, (pairs, looked), &mut sink);
+            let look = look_and_compare(part, view, fresh, (pairs, glances, looked), &mut sink);
             at_most += if look == Look::Not { view.seen.at_most() } else { fresh.at_most() };
             looks.push(look);
         }
         if at_most > limits::VIEW && self.count(fresh, looks) > limits::VIEW {
             return None;
         }
-        self.settle_crossings(gone, came, records, press);
+        crossings.settle(gone, came, |slot| {
+            if press.records.changed().contains(slot) {
+                let record = press.records.at(slot);
+                records[record.group as usize].push(press.records.all_bytes(), record.start, record.len);
+            }
+        });
         enters.extend_from_slice(came);
         leaves.extend(gone.iter().map(|slot| press.world.info(*slot).id));
         let changes: usize = records.iter().map(|records| records.as_slice().len()).sum();
@@ -100,43 +155,12 @@ impl Viewer {
             .sum()
     }
 
-    /// What went from one cell and came into another stays, where the client sees both: takes it out of both lists.
-    fn settle_crossings(
-        &self,
-        gone: &mut Vec<u32>,
-        came: &mut Vec<u32>,
-        records: &mut [RecordBuffer],
-        press: &Press<'_>,
-    ) {
-        gone.sort_unstable();
-        came.sort_unstable();
-        if gone.is_empty() || came.is_empty() {
-            return;
-        }
-        let (mut at, mut stay) = (0, 0);
-        gone.retain(|slot| {
-            while came.get(at).is_some_and(|other| other < slot) {
-                came[at - stay] = came[at];
-                at += 1;
-            }
-            if came.get(at) != Some(slot) {
-                return true;
-            }
-            (at, stay) = (at + 1, stay + 1);
-            if press.records.changed().contains(*slot) {
-                let record = press.records.at(*slot);
-                records[record.group as usize].push(press.records.all_bytes(), record);
-            }
-            false
-        });
-        came.drain(at - stay..at);
-    }
-
     /// The places of the records that [`compare_cells`](Self::compare_cells) copied.
     pub(super) fn find_places_by_cells(&self, parts: &[Part], scratch: &mut Scratch, press: &Press<'_>) {
         let Scratch { cells, enters, places, .. } = scratch;
         places.resize_with(press.records.groups(), Vec::new);
         places.iter_mut().for_each(Vec::clear);
+        enters.sort_unstable();
         let seen = cells.looks.iter().zip(&self.parts).zip(&cells.fresh);
         let seen = seen.map(|((look, view), fresh)| match look {
             Look::Not => (&view.seen, &view.seen),
@@ -213,7 +237,11 @@ fn slots<'a>(table: &'a KeyTable, cells: &'a Seen, words: &'a Seen) -> impl Iter
 struct Sink<'a> {
     gone: &'a mut Vec<u32>,
     came: &'a mut Vec<u32>,
-    records: &'a mut [RecordBuffer],
+    records: &'a Records,
+    buffers: &'a mut [RecordBuffer],
+    /// Words that differ, and how many they are.
+    differing: &'a mut [Found],
+    differ: usize,
 }
 
 /// Looks at what a part shows and compares it with what it showed.
@@ -221,7 +249,7 @@ fn look_and_compare(
     part: &Part,
     view: &PartView,
     fresh: &mut Seen,
-    (pairs, looked): (&mut Pairs, &mut Looked),
+    (pairs, glances, looked): (&mut Pairs, &mut Glances, &mut Looked),
     sink: &mut Sink<'_>,
 ) -> Look {
     let table = &part.table;
@@ -233,21 +261,18 @@ fn look_and_compare(
         if part.look_again(view, fresh, looked) {
             for index in &view.dirty {
                 let index = *index as usize;
-                sink.compare(
-                    table,
-                    table.cell(fresh.cells()[index]),
-                    view.seen.words(index),
-                    fresh.words(index),
-                );
+                sink.compare(table, fresh.cells()[index], view.seen.words(index), fresh.words(index));
             }
             return Look::Touched;
         }
-    } else if part.look_from(view, fresh, looked, |cell, old, new| sink.compare_word(table, cell, old, new)) {
+    } else if part.look_from(view, fresh, glances, looked) {
+        fresh.found(&view.seen, glances).for_each(|found| sink.take(table, found));
+        sink.take_differing(table);
         return Look::Words;
     }
     part.look(view, fresh, looked);
     seen::compare(&view.seen, fresh, pairs, |number, old, new| {
-        sink.compare(table, table.cell(number), old, new);
+        sink.compare(table, number, old, new);
     });
     Look::All
 }
@@ -256,69 +281,62 @@ impl Sink<'_> {
     fn clear(&mut self) {
         self.gone.clear();
         self.came.clear();
-        self.records.iter_mut().for_each(RecordBuffer::clear);
+        self.buffers.iter_mut().for_each(RecordBuffer::clear);
     }
 
-    /// Compares the words of one cell: slots that went and came, and the records of those that stay, in one copy where
-    /// all that changed in the cell stays.
-    fn compare(&mut self, table: &KeyTable, cell: &Cell, old: &[u64], new: &[u64]) {
-        if let ([old], [new], [_]) = (old, new, cell.words()) {
-            return self.compare_word(table, cell, *old, *new);
-        }
-        let before = |w: usize| old.get(w).copied().unwrap_or(0);
-        let now = |w: usize| new.get(w).copied().unwrap_or(0);
-        let mut whole = old.len().max(new.len()) >= cell.words().len();
+    /// Compares the words of one cell.
+    fn compare(&mut self, table: &KeyTable, number: u32, old: &[u64], new: &[u64]) {
+        let words = table.cell(number).words();
         for w in 0..old.len().max(new.len()) {
-            let (old, new) = (before(w), now(w));
-            self.gone.extend(cell.slots_of(w, old & !new));
-            self.came.extend(cell.slots_of(w, new & !old));
-            let changed = cell.words().get(w).map_or(0, |word| word.changed);
-            whole &= old & new & changed == changed;
+            let at = |words: &[u64]| words.get(w).copied().unwrap_or(0);
+            let changed = words.get(w).map_or(0, |word| word.changed);
+            self.take(table, Found { cell: number, word: w as u32, old: at(old), new: at(new), changed });
         }
-        if whole {
-            return self.push_runs(table, cell);
-        }
-        for (w, word) in cell.words().iter().enumerate() {
-            self.push_rows(table, cell, w, before(w) & now(w) & word.changed);
-        }
+        self.take_differing(table);
     }
 
-    /// The same of a cell of one word.
+    /// Takes what was found in a word: the records of what stays, in one copy where that is all that changed. What went
+    /// and came is taken later.
     #[inline(always)]
-    fn compare_word(&mut self, table: &KeyTable, cell: &Cell, old: u64, new: u64) {
-        if old != new {
-            self.gone.extend(cell.slots_of(0, old & !new));
-            self.came.extend(cell.slots_of(0, new & !old));
+    fn take(&mut self, table: &KeyTable, found: Found) {
+        // Whether a word differs is a coin's throw, so no branch depends on it.
+        self.differing[self.differ] = found;
+        self.differ += usize::from(found.old != found.new);
+        if self.differ == self.differing.len() {
+            self.take_differing(table);
         }
-        let changed = cell.words()[0].changed;
-        let stays = old & new & changed;
-        if stays == changed {
-            self.push_runs(table, cell);
-        } else if stays != 0 {
-            self.push_rows(table, cell, 0, stays);
+        let stays = found.old & found.new & found.changed;
+        if stays == 0 {
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn push_runs(&mut self, table: &KeyTable, cell: &Cell) {
-        for run in cell.runs() {
-            let buffer = &mut self.records[run.group as usize];
-            buffer.push_run(table.bytes(), run.start as usize, run.end as usize, run.records as usize);
-        }
-    }
-
-    /// The records of some places of a cell's word.
-    #[inline(always)]
-    fn push_rows(&mut self, table: &KeyTable, cell: &Cell, word: usize, bits: u64) {
-        if let [run] = cell.runs() {
-            // All of one group.
-            let rows = cell.rows_of(word, bits);
-            let buffer = &mut self.records[run.group as usize];
-            buffer.push_all(table.bytes(), (run.end - run.start) as usize, rows);
+        let (cell, w) = (table.cell(found.cell), found.word as usize);
+        let (buffer, word) = (&mut self.buffers[cell.group() as usize], &cell.words()[w]);
+        let (main, all) = (stays & !word.odd, found.changed & !word.odd);
+        if main == all {
+            buffer.push_run(
+                table.bytes(),
+                word.start as usize,
+                word.end as usize,
+                main.count_ones() as usize,
+            );
         } else {
-            for row in cell.rows_of(word, bits) {
-                self.records[row.group as usize].push(table.bytes(), row);
+            let rows = cell.rows_of(w, main).map(|row| (row.start, row.len.into()));
+            buffer.push_all(table.bytes(), (word.end - word.start) as usize, rows);
+        }
+        if stays & word.odd != 0 {
+            for at in cell.records_of(w, stays & word.odd, self.records) {
+                self.buffers[at.group as usize].push(table.bytes(), at.start, at.len);
             }
         }
+    }
+
+    /// What went and came in the words that differ.
+    fn take_differing(&mut self, table: &KeyTable) {
+        for Found { cell, word, old, new, .. } in &self.differing[..self.differ] {
+            let cell = table.cell(*cell);
+            self.gone.extend(cell.slots_of(*word as usize, old & !new));
+            self.came.extend(cell.slots_of(*word as usize, new & !old));
+        }
+        self.differ = 0;
     }
 }

@@ -96,7 +96,7 @@ impl Viewer {
         records.iter_mut().for_each(RecordBuffer::clear);
         let mut stays = |slot: u32| {
             if let Some(at) = self.record(slot, sealed, &paces.now, press) {
-                records[at.group as usize].push(press.records.all_bytes(), at);
+                records[at.group as usize].push(press.records.all_bytes(), at.start, at.len);
             }
         };
         if self.look {
