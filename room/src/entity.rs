@@ -156,6 +156,14 @@ impl FieldMask {
         mask
     }
 
+    /// The fields whose bits are set in these words.
+    #[inline]
+    pub(crate) fn of_words(words: &[u64]) -> FieldMask {
+        let mut mask = FieldMask::NONE;
+        mask.0[..words.len()].copy_from_slice(words);
+        mask
+    }
+
     /// Whether the field at `index` is in it.
     #[inline]
     #[must_use]

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
-use crate::field::write::{self, Admit, Clamped, RowState, Write, WriteError};
+use crate::field::write::{self, Admit, Clamped, Write, WriteError};
 use crate::limits;
 use crate::tick::Tick;
 use crate::wire::record::{self, SentBytes, StoredRecord};
@@ -22,7 +22,10 @@ pub struct Store<K: Entity> {
     slots: Vec<u32>,
     values: Vec<K>,
     tracks: Vec<K::Track>,
-    states: Vec<RowState>,
+    /// Bytes of each entity with every field encoded.
+    sizes: Vec<u32>,
+    /// Fields written since the last seal, row after row: a bit a field.
+    pending: Vec<u64>,
     /// The tick each field last changed, row after row.
     changed: Vec<Tick>,
     /// Slots with writes since the last seal.
@@ -32,6 +35,8 @@ pub struct Store<K: Entity> {
 
 impl<K: Entity> Store<K> {
     const FIELDS: usize = K::KIND.fields.len();
+    /// Words of a row's pending fields.
+    const WORDS: usize = Self::FIELDS.div_ceil(64);
     /// The most bytes of a change besides whole values: tag, kind, two sets of fields, ID, the group's end, and
     /// the bytes by which `Bytes` fields are longer in a change.
     const CHANGE_HEAD: usize = 2 + 2 * Self::FIELDS.div_ceil(8) + 8 + 1 + write::CHANGE_SPARE;
@@ -43,7 +48,8 @@ impl<K: Entity> Store<K> {
             slots: Vec::new(),
             values: Vec::new(),
             tracks: Vec::new(),
-            states: Vec::new(),
+            sizes: Vec::new(),
+            pending: Vec::new(),
             changed: Vec::new(),
             dirty: Vec::new(),
             order: BTreeMap::new(),
@@ -51,17 +57,18 @@ impl<K: Entity> Store<K> {
     }
 
     /// Checks and rounds a new entity; returns its size.
-    pub fn admit(id: EntityId, value: &mut K, clamped: &mut Clamped) -> Result<usize, WriteError> {
+    pub fn admit(id: EntityId, value: &mut K, clamped: &mut Clamped) -> Result<u32, WriteError> {
         Admit::check(id, value, &mut K::Track::default(), clamped)
     }
 
     /// Appends an admitted entity; returns its row.
-    pub fn push(&mut self, id: EntityId, slot: u32, value: K, size: usize) -> u32 {
+    pub fn push(&mut self, id: EntityId, slot: u32, value: K, size: u32) -> u32 {
         let row = self.slots.len() as u32;
         self.slots.push(slot);
         self.values.push(value);
         self.tracks.push(K::Track::default());
-        self.states.push(RowState { pending: FieldMask::NONE, size });
+        self.sizes.push(size);
+        self.pending.resize(self.pending.len() + Self::WORDS, 0);
         self.changed.resize(self.changed.len() + Self::FIELDS, Tick::ZERO);
         self.order.insert(id, slot);
         row
@@ -82,7 +89,8 @@ impl<K: Entity> Store<K> {
             slot: self.slots[row],
             value: &mut self.values[row],
             track: &mut self.tracks[row],
-            state: &mut self.states[row],
+            pending: &mut self.pending[row * Self::WORDS..(row + 1) * Self::WORDS],
+            size: &mut self.sizes[row],
             dirty: &mut self.dirty,
             clamped,
         })
@@ -92,6 +100,14 @@ impl<K: Entity> Store<K> {
     pub fn order(&self) -> impl DoubleEndedIterator<Item = (EntityId, u32)> + '_ {
         self.order.iter().map(|(id, slot)| (*id, *slot))
     }
+}
+
+/// Moves the last row of a table with so many values a row into the place of another, which goes.
+fn move_last<T: Copy>(values: &mut Vec<T>, row: usize, last: usize, each: usize) {
+    if row != last {
+        values.copy_within(last * each..(last + 1) * each, row * each);
+    }
+    values.truncate(last * each);
 }
 
 /// A [`Store`] without its type.
@@ -152,13 +168,10 @@ impl<K: Entity> AnyStore for Store<K> {
         self.slots.swap_remove(row);
         self.values.swap_remove(row);
         self.tracks.swap_remove(row);
-        self.states.swap_remove(row);
+        self.sizes.swap_remove(row);
         let last = self.slots.len();
-        if row != last {
-            let moved = last * Self::FIELDS..(last + 1) * Self::FIELDS;
-            self.changed.copy_within(moved, row * Self::FIELDS);
-        }
-        self.changed.truncate(last * Self::FIELDS);
+        move_last(&mut self.changed, row, last, Self::FIELDS);
+        move_last(&mut self.pending, row, last, Self::WORDS);
         self.order.remove(&id);
         self.slots.get(row).copied()
     }
@@ -178,34 +191,34 @@ impl<K: Entity> AnyStore for Store<K> {
 
     fn seal(&mut self, tick: Tick, slots: &Slots, wire_kind: Option<u8>, records: &mut Records) {
         let kind = K::SENT.zip(wire_kind);
-        let mut dirty = std::mem::take(&mut self.dirty);
+        let Store { values, tracks, sizes, pending, changed, dirty, .. } = self;
         for slot in dirty.drain(..) {
             // A slot is used again only after a seal, so a live one is still the entity that was written.
             let Some(info) = slots.live(slot) else { continue };
             let row = info.row as usize;
-            let state = &mut self.states[row];
-            let (value, track) = (&mut self.values[row], &mut self.tracks[row]);
-            // The second set of fields that differences need would not fit a part beside the largest entities.
-            let tight = state.size + Self::CHANGE_HEAD > limits::PART;
-            let stamps = &mut self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
+            let words = &mut pending[row * Self::WORDS..(row + 1) * Self::WORDS];
+            let mask = FieldMask::of_words(words);
+            words.fill(0);
+            let (value, track) = (&mut values[row], &mut tracks[row]);
+            let stamps = &mut changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
             let stamp = |field: usize| stamps[field] = tick;
             match kind {
                 Some((sent, kind)) if info.created < tick => {
+                    // The second set of fields that differences need would not fit a part beside the largest entities.
+                    let tight = sizes[row] as usize + Self::CHANGE_HEAD > limits::PART;
                     let changed = records.push(slot, info.id, kind, Self::FIELDS, |out, sealed| {
                         if tight {
-                            sealed.changed = record::seal_unsent(value, track, state.pending, tick);
+                            sealed.changed = record::seal_unsent(value, track, mask, tick);
                             (sent.since)(value, track, sealed.changed, Tick(tick.0 - 1), out);
                         } else {
-                            (sent.seal)(value, track, &state.pending, tick, out, sealed);
+                            (sent.seal)(value, track, &mask, tick, out, sealed);
                         }
                     });
                     changed.each(Self::FIELDS, stamp);
                 }
-                _ => record::seal_unsent(value, track, state.pending, tick).each(Self::FIELDS, stamp),
+                _ => record::seal_unsent(value, track, mask, tick).each(Self::FIELDS, stamp),
             }
-            state.pending = FieldMask::NONE;
         }
-        self.dirty = dirty;
     }
 
     fn owner(&self, row: u32) -> Option<PlayerId> {
@@ -224,7 +237,7 @@ impl<K: Entity> AnyStore for Store<K> {
     }
 
     fn size(&self, row: u32) -> usize {
-        self.states[row as usize].size
+        self.sizes[row as usize] as usize
     }
 
     fn put_whole(&self, row: u32, out: &mut SentBytes) {

@@ -46,6 +46,8 @@ use world::World;
 const CHANGED: u8 = 1;
 /// Something in a viewer's keys came, went or moved.
 const MOVED: u8 = 2;
+/// So many changed entities are asked for their keys in one go.
+const RUN: usize = 256;
 
 /// What one thread works with.
 struct Bench {
@@ -359,26 +361,29 @@ impl Views {
                 part.table.remove(*slot);
             }
         }
-        self.records.slots().iter().for_each(|slot| self.pieces.forget(*slot));
         for slot in world.born().iter().filter(|slot| world.is_live(**slot)) {
             self.place_own(*slot, world);
         }
         let mut asked = std::mem::take(&mut self.asked);
-        asked.clear();
-        for slot in self.records.slots() {
-            if is_own(world, *slot) {
-                self.parts[0].mark(*slot, &self.records);
-            } else {
-                asked.push(*slot);
+        // A few at a time, so that what is known of them stays in the caches.
+        for from in (0..self.records.slots().len()).step_by(RUN) {
+            let Views { records, pieces, parts, .. } = self;
+            asked.clear();
+            for slot in records.slots().iter().skip(from).take(RUN) {
+                pieces.forget(*slot);
+                if is_own(world, *slot) {
+                    parts[0].mark(*slot, records);
+                } else {
+                    asked.push(*slot);
+                }
             }
+            self.rekey_some(&asked, lens);
         }
+        asked.clear();
         let others = world.born().iter().chain(world.to_rekey());
         asked.extend(others.filter(|slot| shown_by_interest(world, **slot)));
-        for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
-            part.rekey(index, &asked, &self.records, lens, &mut self.rekeying);
-        }
         self.count_several(world.dead());
-        self.count_several(&asked);
+        self.rekey_some(&asked, lens);
         self.asked = asked;
         // Nobody else copies from the cells.
         if self.is_by_cells() {
@@ -386,6 +391,14 @@ impl Views {
                 part.table.lay(&self.records);
             }
         }
+    }
+
+    /// Asks the keys of some.
+    fn rekey_some(&mut self, slots: &[u32], lens: &dyn Lens) {
+        for (index, part) in self.parts.iter_mut().enumerate().skip(1) {
+            part.rekey(index, slots, &self.records, lens, &mut self.rekeying);
+        }
+        self.count_several(slots);
     }
 
     /// Takes note of which of some slots have several keys.

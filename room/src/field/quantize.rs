@@ -15,7 +15,12 @@ pub struct Steps {
     max: f64,
     last: u64,
     bytes: usize,
+    /// Steps a unit, where a rounded value's step can be found by this without a division.
+    inverse: Option<f64>,
 }
+
+/// Added to a small number, it leaves the nearest whole one in the low bits.
+const WHOLE: f64 = 6_755_399_441_055_744.0;
 
 impl Steps {
     /// The steps of a range. The derive has checked it: finite, `min < max`, and no finer than the float holds.
@@ -26,7 +31,22 @@ impl Steps {
         while bytes < 8 && last >> (bytes * 8) != 0 {
             bytes += 1;
         }
-        Steps { step, min, max, last, bytes }
+        // A rounded value is within half of what its float holds of its step. Where that, and by how much the last step
+        // is no whole one, stay well below half a step, a product finds the same step as a quotient.
+        let largest = if max > -min { max } else { -min };
+        let uneven = (max - min) / step - last as f64;
+        let even = -0.125 < uneven && uneven < 0.125;
+        let fine = largest / 2_097_152.0 <= step && last < 1 << 40;
+        Steps { step, min, max, last, bytes, inverse: if even && fine { Some(1.0 / step) } else { None } }
+    }
+
+    /// The step of a rounded value, from a number that is the same for all.
+    #[inline]
+    fn step_of(&self, value: f64) -> i64 {
+        match self.inverse {
+            Some(inverse) => ((value - self.min) * inverse + WHOLE).to_bits() as i64,
+            None => self.nearest(value) as i64,
+        }
     }
 
     /// The nearest step: NaN and everything below the range is the first, everything above it the last.
@@ -58,7 +78,7 @@ impl Steps {
 
     #[inline]
     fn put_difference(&self, value: f64, base: f64, out: &mut Vec<u8>) {
-        let difference = self.nearest(value) as i64 - self.nearest(base) as i64;
+        let difference = self.step_of(value) - self.step_of(base);
         varint::put(out, varint::zigzag(difference));
     }
 

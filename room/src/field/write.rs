@@ -3,7 +3,7 @@
 use super::blob::Blob;
 use super::json::{Json, JsonCodec, JsonValue};
 use super::{Codec, OverLimit, WireType};
-use crate::entity::{Entity, EntityId, FieldMask, VisitMut};
+use crate::entity::{Entity, EntityId, VisitMut};
 use crate::limits;
 
 /// A write or creation that was refused; nothing changed.
@@ -67,15 +67,6 @@ impl Outcome for Result<(), WriteError> {
     }
 }
 
-/// What the store keeps of a row's writes since the last seal.
-#[derive(Clone, Debug, Default)]
-pub struct RowState {
-    /// Fields written since the last seal.
-    pub pending: FieldMask,
-    /// Bytes of the entity with every field encoded.
-    pub size: usize,
-}
-
 /// Values that were clamped when written, counted; the first of them by name.
 #[derive(Clone, Debug, Default)]
 pub struct Clamped {
@@ -92,7 +83,10 @@ pub struct Write<'a, K: Entity> {
     pub(crate) slot: u32,
     pub(crate) value: &'a mut K,
     pub(crate) track: &'a mut K::Track,
-    pub(crate) state: &'a mut RowState,
+    /// Fields written since the last seal: their bits.
+    pub(crate) pending: &'a mut [u64],
+    /// Bytes of the entity with every field encoded.
+    pub(crate) size: &'a mut u32,
     pub(crate) dirty: &'a mut Vec<u32>,
     pub(crate) clamped: &'a mut Clamped,
 }
@@ -128,11 +122,11 @@ impl<K: Entity> Write<'_, K> {
         }
         let grown = C::check(&new)
             .map_err(|over| refused::<K>(field, over))
-            .and_then(|()| resized::<K>(field, self.state.size, C::size(value), C::size(&new)));
+            .and_then(|()| resized::<K>(field, *self.size, C::size(value), C::size(&new)));
         let result = match grown {
             Ok(size) => {
-                self.state.size = size;
-                C::replace(value, new, track, !self.state.pending.has(field));
+                *self.size = size;
+                C::replace(value, new, track, !is_in(self.pending, field));
                 self.touch(field);
                 Ok(())
             }
@@ -159,8 +153,8 @@ impl<K: Entity> Write<'_, K> {
             return Err(refused::<K>(field, OverLimit { size: len, limit: limits::BLOB }));
         }
         let size = Blob::size_of(len);
-        self.state.size = resized::<K>(field, self.state.size, Blob::size(value), size)?;
-        Blob::patch(value, offset, bytes, track, !self.state.pending.has(field));
+        *self.size = resized::<K>(field, *self.size, Blob::size(value), size)?;
+        Blob::patch(value, offset, bytes, track, !is_in(self.pending, field));
         self.touch(field);
         Ok(())
     }
@@ -180,10 +174,10 @@ impl<K: Entity> Write<'_, K> {
 
     #[inline]
     fn touch(&mut self, field: usize) {
-        if self.state.pending.is_empty() {
+        if self.pending.iter().all(|word| *word == 0) {
             self.dirty.push(self.slot);
         }
-        self.state.pending.insert(field);
+        self.pending[field >> 6] |= 1 << (field & 63);
     }
 
     fn count_clamped(&mut self, field: usize) {
@@ -206,13 +200,19 @@ fn refused<K: Entity>(field: usize, over: OverLimit) -> WriteError {
     }
 }
 
+/// Whether a field's bit is set.
+#[inline]
+fn is_in(pending: &[u64], field: usize) -> bool {
+    pending[field >> 6] >> (field & 63) & 1 != 0
+}
+
 /// The entity's size after a field went from `old` to `new` bytes. Fields of a fixed size never pass: the
 /// derive's kinds of 255 of the largest fixed fields fit.
 #[inline]
-fn resized<K: Entity>(field: usize, size: usize, old: usize, new: usize) -> Result<usize, WriteError> {
-    let size = size - old + new;
+fn resized<K: Entity>(field: usize, size: u32, old: usize, new: usize) -> Result<u32, WriteError> {
+    let size = size as usize - old + new;
     if size + change_overhead::<K>() <= limits::ENTITY || new <= old {
-        return Ok(size);
+        return Ok(size as u32);
     }
     let (kind, field) = (K::KIND.name, K::KIND.fields[field].name);
     Err(WriteError::EntityTooLarge { kind, field, size, limit: limits::ENTITY })
@@ -247,7 +247,7 @@ impl<'a> Admit<'a> {
         value: &mut K,
         track: &mut K::Track,
         clamped: &'a mut Clamped,
-    ) -> Result<usize, WriteError> {
+    ) -> Result<u32, WriteError> {
         struct Visitor<'a, K>(Admit<'a>, std::marker::PhantomData<K>);
         impl<K: Entity> VisitMut for Visitor<'_, K> {
             type Error = WriteError;

@@ -201,19 +201,24 @@ impl Records {
     }
 
     /// The group of the record that was just encoded.
-    #[inline]
+    #[inline(always)]
     fn group(&mut self, kind: u8, fields: usize) -> usize {
         let last = self.groups.get(self.last_group);
         if !last.is_some_and(|group| group.kind == kind && group.sealed.is(&self.sealed, fields)) {
-            let sealed = self.sealed;
-            self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
-                let mut head = Vec::new();
-                update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);
-                self.groups.push(Group { kind, sealed, head });
-                self.groups.len() - 1
-            });
+            self.find_group(kind, fields);
         }
         self.last_group
+    }
+
+    #[cold]
+    fn find_group(&mut self, kind: u8, fields: usize) {
+        let sealed = self.sealed;
+        self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
+            let mut head = Vec::new();
+            update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);
+            self.groups.push(Group { kind, sealed, head });
+            self.groups.len() - 1
+        });
     }
 
     /// Slots that changed, in the order of their encoding.

@@ -165,12 +165,9 @@ impl Part {
             }
             return;
         };
-        // A few at a time, so that the answers are still in the caches.
-        for slots in slots.chunks(256) {
-            scratch.places.clear();
-            lens.place(index, slots, &mut scratch.places);
-            self.put(slots, axes, records, lens, &scratch.places);
-        }
+        scratch.places.clear();
+        lens.place(index, slots, &mut scratch.places);
+        self.put(slots, axes, records, lens, &scratch.places);
     }
 
     /// Puts slots where a grid places them.

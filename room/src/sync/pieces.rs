@@ -90,7 +90,10 @@ impl Pieces {
 
     /// Drops the piece of a slot whose entity changed or went.
     pub fn forget(&mut self, slot: u32) {
-        // Most have none.
+        // Most rooms and entities have none.
+        if self.bytes == 0 {
+            return;
+        }
         let Some(kept) = self.kept.get_mut(slot as usize).filter(|kept| kept.len > 0) else { return };
         self.bytes -= std::mem::take(&mut kept.len) as usize;
         self.pieces[slot as usize].take();
