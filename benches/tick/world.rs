@@ -72,8 +72,8 @@ pub struct Static {
 
 movers!(PlainMut of Plain, QuantizedMut of Quantized, StaticMut of Static);
 
-/// Half of the range: few cells to look at, and few of them cut by the circle.
-const CELL: f64 = 40.0;
+/// Three quarters of the range: few cells to look at, each with members for about half a word.
+const CELL: f64 = 60.0;
 
 /// What narrows the crowd's views besides the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -300,7 +300,11 @@ impl Views {
         let work = |share: &mut [(u32, Box<Viewer>)], bench: &mut Bench| {
             let Bench { scratch, maker, out, stats } = bench;
             let mut press = Press { world, records, pieces, maker, out, stats };
-            for (index, viewer) in share {
+            for at in 0..share.len() {
+                if let Some((_, next)) = share.get(at + 1) {
+                    next.warm();
+                }
+                let (index, viewer) = &mut share[at];
                 viewer.update(*index, &sealed, scratch, &mut press);
             }
         };

@@ -82,10 +82,9 @@ impl RecordBuffer {
         let (mut end, mut records) = (0, 0);
         for (start, len) in at {
             let (start, len) = (start as usize, len as usize);
-            if len <= STEP {
-                copy_step(room, end, bytes, start);
-            } else {
-                room[end..end + len].copy_from_slice(&bytes[start..start + len]);
+            copy_step(room, end, bytes, start);
+            if len > STEP {
+                copy_rest(room, end, bytes, start, len);
             }
             end += len;
             records += 1;
@@ -116,6 +115,13 @@ pub fn copy_step(to: &mut [u8], at: usize, from: &[u8], start: usize) {
     to[at..at + STEP].copy_from_slice(&from[start..start + STEP]);
 }
 
+/// Copies what [`copy_step`] leaves of so many bytes.
+#[cold]
+#[inline(never)]
+fn copy_rest(to: &mut [u8], at: usize, from: &[u8], start: usize, len: usize) {
+    to[at + STEP..at + len].copy_from_slice(&from[start + STEP..start + len]);
+}
+
 /// The records of one seal.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -127,8 +133,6 @@ pub struct Records {
     /// Numbers of groups.
     by_shape: BTreeMap<(u8, Sealed), usize>,
     last_group: usize,
-    /// What the last record has.
-    sealed: Sealed,
     /// Records encoded since the room began: tests count them.
     pub encoded: u64,
 }
@@ -159,8 +163,8 @@ impl Records {
         self.last_group = 0;
     }
 
-    /// Encodes one entity's change: `seal` appends the fields and says which.
-    #[inline]
+    /// Encodes one entity's change: `seal` appends the fields and says which. Returns those that changed.
+    #[inline(always)]
     pub fn push(
         &mut self,
         slot: u32,
@@ -168,51 +172,49 @@ impl Records {
         kind: u8,
         fields: usize,
         seal: impl FnOnce(&mut SentBytes, &mut Sealed),
-    ) -> &FieldMask {
-        if let Some(record) = self.encode(id, kind, fields, seal) {
-            self.table[slot as usize] = record;
-            self.changed.insert(slot);
-            self.slots.push(slot);
-        }
-        &self.sealed.changed
+    ) -> FieldMask {
+        let Some((record, sealed)) = self.encode(id, kind, fields, seal) else { return FieldMask::NONE };
+        self.table[slot as usize] = record;
+        self.changed.insert(slot);
+        self.slots.push(slot);
+        sealed.changed
     }
 
-    /// Encodes a record, unless nothing changed: the caller keeps where it lies.
-    #[inline]
+    /// Encodes a record, unless nothing changed: the caller keeps where it lies. Says which fields it has.
+    #[inline(always)]
     pub fn encode(
         &mut self,
         id: EntityId,
         kind: u8,
         fields: usize,
         seal: impl FnOnce(&mut SentBytes, &mut Sealed),
-    ) -> Option<RecordRef> {
+    ) -> Option<(RecordRef, Sealed)> {
         let start = self.bytes.len();
         varint::put(self.bytes.head(), id.get());
-        self.sealed = Sealed::default();
-        seal(&mut self.bytes, &mut self.sealed);
-        if self.sealed.changed.is_empty() {
+        let mut sealed = Sealed::default();
+        seal(&mut self.bytes, &mut sealed);
+        if sealed.changed.is_empty() {
             self.bytes.truncate(start);
             return None;
         }
-        let group = self.group(kind, fields) as u32;
+        let group = self.group(kind, fields, &sealed) as u32;
         let len = (self.bytes.len() - start) as u32;
         self.encoded += 1;
-        Some(RecordRef { start: start as u32, len, group })
+        Some((RecordRef { start: start as u32, len, group }, sealed))
     }
 
-    /// The group of the record that was just encoded.
+    /// The group of records of these fields.
     #[inline(always)]
-    fn group(&mut self, kind: u8, fields: usize) -> usize {
+    fn group(&mut self, kind: u8, fields: usize, sealed: &Sealed) -> usize {
         let last = self.groups.get(self.last_group);
-        if !last.is_some_and(|group| group.kind == kind && group.sealed.is(&self.sealed, fields)) {
-            self.find_group(kind, fields);
+        if !last.is_some_and(|group| group.kind == kind && group.sealed.is(sealed, fields)) {
+            self.find_group(kind, fields, *sealed);
         }
         self.last_group
     }
 
     #[cold]
-    fn find_group(&mut self, kind: u8, fields: usize) {
-        let sealed = self.sealed;
+    fn find_group(&mut self, kind: u8, fields: usize, sealed: Sealed) {
         self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
             let mut head = Vec::new();
             update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);

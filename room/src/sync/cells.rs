@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::grid::{cell_on, distance2};
+use super::interest::Place;
 use super::keys::{CellKey, Key, KeyKind};
 use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef, Records};
@@ -44,8 +45,14 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// A point with 0 on the axes that are not in use.
+    #[inline(always)]
+    fn on_axes(&self, point: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|i| if self.axes[i] { point[i] } else { 0.0 })
+    }
+
     /// The cell in which a point lies.
-    #[inline]
+    #[inline(always)]
     fn cell_of(&self, point: [f64; 3]) -> [i64; 3] {
         [0, 1, 2].map(|i| if self.axes[i] { cell_on(point[i], self.edge) } else { 0 })
     }
@@ -231,10 +238,53 @@ impl KeyTable {
         }
     }
 
+    /// Puts slots where a grid has placed them, and notes the records of those that changed. Calls `bad` with each whose
+    /// place is not finite; it has no key.
+    pub fn place_all(&mut self, slots: &[u32], places: &[Place], records: &Records, bad: impl FnMut(u32)) {
+        // The usual axes are known to the compiler.
+        match self.grid {
+            Some(grid @ Grid { axes: [true, true, false], .. }) => {
+                self.place_on(Grid { axes: [true, true, false], ..grid }, slots, places, records, bad);
+            }
+            Some(grid @ Grid { axes: [true, true, true], .. }) => {
+                self.place_on(Grid { axes: [true; 3], ..grid }, slots, places, records, bad);
+            }
+            Some(grid) => self.place_on(grid, slots, places, records, bad),
+            None => {}
+        }
+    }
+
+    #[inline(always)]
+    fn place_on(
+        &mut self,
+        grid: Grid,
+        slots: &[u32],
+        places: &[Place],
+        records: &Records,
+        mut bad: impl FnMut(u32),
+    ) {
+        for (slot, place) in slots.iter().zip(places) {
+            let record = records.get(*slot);
+            match *place {
+                Place::At(point) => {
+                    let point = grid.on_axes(point);
+                    if point.iter().all(|x| x.is_finite()) {
+                        self.place(&grid, *slot, point, record);
+                        continue;
+                    }
+                    bad(*slot);
+                    self.remove(*slot);
+                }
+                Place::Nowhere => self.remove(*slot),
+                Place::Everywhere => self.set(*slot, &[Key::EVERYWHERE]),
+            }
+            record.into_iter().for_each(|record| self.mark(*slot, record));
+        }
+    }
+
     /// Puts a slot at a point of the grid: the hot path of what moves.
-    #[inline]
-    pub fn place(&mut self, slot: u32, point: [f64; 3], record: Option<RecordRef>) {
-        let Some(grid) = self.grid else { return };
+    #[inline(always)]
+    fn place(&mut self, grid: &Grid, slot: u32, point: [f64; 3], record: Option<RecordRef>) {
         let before = std::mem::replace(&mut self.points[slot as usize], point);
         let at = grid.cell_of(point);
         let moved = (before[0] != point[0]) | (before[1] != point[1]) | (before[2] != point[2]);
@@ -242,24 +292,24 @@ impl KeyTable {
             && let cell = &mut self.cells[number as usize]
             && cell.is_at(at)
         {
-            if moved {
-                cell.stand(place, Offset::of(point, at, grid.edge));
-            }
-            if let Some(record) = record {
-                cell.mark(place, record);
-                self.marked += record.len as usize;
-            }
+            cell.note(place, moved.then(|| Offset::of(point, at, grid.edge)), record);
+            self.marked += record.map_or(0, |record| record.len as usize);
             if (moved || record.is_some()) && cell.touch() {
                 self.touched.push(number);
             }
             return;
         }
-        self.remove(slot);
-        let number = self.intern(&Key::from(CellKey { prefix: grid.prefix, cell: at }));
-        self.add_member(slot, number, Some(Offset::of(point, at, grid.edge)));
+        self.change_cell(grid, slot, point, at);
         if let Some(record) = record {
             self.mark(slot, record);
         }
+    }
+
+    #[cold]
+    fn change_cell(&mut self, grid: &Grid, slot: u32, point: [f64; 3], at: [i64; 3]) {
+        self.remove(slot);
+        let number = self.intern(&Key::from(CellKey { prefix: grid.prefix, cell: at }));
+        self.add_member(slot, number, Some(Offset::of(point, at, grid.edge)));
     }
 
     /// The places of a word of a cell whose members stand within a circle, and how many places were looked at.
@@ -315,7 +365,7 @@ impl KeyTable {
             if cell.touch() {
                 touched.push(*number);
             }
-            cell.mark(*place, record);
+            cell.note(*place, None, Some(record));
             *marked += record.len as usize;
         }
     }

@@ -2,7 +2,7 @@
 
 use super::cells::{Cell, Circle, EVERYWHERE, Grid, KeyTable};
 use super::grid::{Cut, corners, count, distance2, each_cell, nearest_cells, on_axes};
-use super::keys::{CellKey, Key, Keys};
+use super::keys::{CellKey, Keys};
 pub use super::part_view::PartView;
 use super::rates::Pace;
 use super::seen::Looked;
@@ -153,7 +153,7 @@ impl Part {
         lens: &dyn Lens,
         scratch: &mut RekeyScratch,
     ) {
-        let Shape::Grid { axes, .. } = self.shape else {
+        if self.shape == Shape::Keys {
             for slot in slots {
                 scratch.keys.begin(limits::ENTITY_KEYS);
                 lens.keys(index, *slot, &mut scratch.keys);
@@ -164,30 +164,12 @@ impl Part {
                 self.mark(*slot, records);
             }
             return;
-        };
+        }
         scratch.places.clear();
         lens.place(index, slots, &mut scratch.places);
-        self.put(slots, axes, records, lens, &scratch.places);
-    }
-
-    /// Puts slots where a grid places them.
-    fn put(&mut self, slots: &[u32], axes: [bool; 3], records: &Records, lens: &dyn Lens, places: &[Place]) {
-        for (slot, place) in slots.iter().zip(places) {
-            match *place {
-                Place::Nowhere => self.table.remove(*slot),
-                Place::Everywhere => self.table.set(*slot, &[Key::EVERYWHERE]),
-                Place::At(point) => {
-                    let point = on_axes(point, axes);
-                    if point.iter().all(|x| x.is_finite()) {
-                        self.table.place(*slot, point, records.get(*slot));
-                        continue;
-                    }
-                    lens.note(|notes| notes.bad_positions.push(*slot));
-                    self.table.remove(*slot);
-                }
-            }
-            self.mark(*slot, records);
-        }
+        self.table.place_all(slots, &scratch.places, records, |slot| {
+            lens.note(|notes| notes.bad_positions.push(slot));
+        });
     }
 
     /// Notes the record of a slot, if it changed.

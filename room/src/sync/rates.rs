@@ -153,10 +153,11 @@ fn encode(slot: u32, since: Tick, world: &World, records: &mut Records) -> Optio
     let kind = world.wire_kind(slot)?;
     let since = since.max(info.created);
     let changed = world.changed_since(slot, since);
-    records.encode(info.id, kind, world.fields(slot), |out, sealed| {
+    let encoded = records.encode(info.id, kind, world.fields(slot), |out, sealed| {
         world.put_since(slot, changed, since, out);
         sealed.changed = changed;
-    })
+    });
+    encoded.map(|(record, _)| record)
 }
 
 #[cfg(test)]

@@ -149,6 +149,14 @@ impl Seen {
         })
     }
 
+    /// Reads something of each line of a cache that a look reads.
+    #[inline]
+    pub fn warm(&self) -> usize {
+        let ends = self.ends.iter().step_by(16).fold(0, |sum, end| sum ^ end);
+        let words = self.words.iter().step_by(8).fold(0, |sum, word| sum ^ word);
+        ends as usize ^ words as usize
+    }
+
     /// Whether each cell has as many words as in another of the same cells.
     #[must_use]
     pub fn is_like(&self, other: &Seen) -> bool {

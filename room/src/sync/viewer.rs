@@ -231,6 +231,13 @@ impl Viewer {
         quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
     }
 
+    /// Reads a little of what [`update`](Self::update) will, all over it, so that it is in the caches by then: fetched
+    /// together, and not one after the other as each is needed.
+    pub fn warm(&self) {
+        let own = usize::from(self.look) + self.window.bytes() + usize::from(self.behind.is_some());
+        std::hint::black_box(own + self.held.len() + self.parts.iter().map(PartView::warm).sum::<usize>());
+    }
+
     /// Sends the connection what it should get at this seal.
     pub fn update(&mut self, index: u32, sealed: &Sealed<'_>, scratch: &mut Scratch, press: &mut Press<'_>) {
         if !sealed.by_cells {

@@ -312,13 +312,6 @@ impl Cell {
         word.gone |= bit;
     }
 
-    /// The member at a place stands elsewhere.
-    #[inline]
-    pub(super) fn stand(&mut self, place: u32, offset: Offset) {
-        self.put(place as usize, offset);
-        self.words[place as usize / 64].moved |= 1 << (place % 64);
-    }
-
     #[inline]
     fn put(&mut self, place: usize, offset: Offset) {
         let (block, lane) = (place / LANES, place % LANES);
@@ -384,16 +377,30 @@ impl Cell {
         }
     }
 
-    /// Notes the record of a member that changed.
-    #[inline]
-    pub(super) fn mark(&mut self, place: u32, record: RecordRef) {
-        if self.group == NO_GROUP {
-            self.group = record.group;
-        }
+    /// Notes where a member that moved stands now, and the record of one that changed.
+    #[inline(always)]
+    pub(super) fn note(&mut self, place: u32, moved: Option<Offset>, record: Option<RecordRef>) {
         let (word, bit) = (&mut self.words[place as usize / 64], place % 64);
-        word.changed |= 1 << bit;
-        word.odd |= u64::from(record.group != self.group) << bit;
-        self.blocks[place as usize / LANES].rows[place as usize % LANES] = Row::new(record);
+        word.moved |= u64::from(moved.is_some()) << bit;
+        if let Some(record) = record {
+            if self.group == NO_GROUP {
+                self.group = record.group;
+            }
+            word.changed |= 1 << bit;
+            word.odd |= u64::from(record.group != self.group) << bit;
+        }
+        let (block, lane) = (&mut self.blocks[place as usize / LANES], place as usize % LANES);
+        if let Some(record) = record {
+            block.rows[lane] = Row::new(record);
+        }
+        if let Some(Offset([x, y, z])) = moved
+            && self.axes > 0
+        {
+            (block.offsets[0][lane], block.offsets[1][lane]) = (x, y);
+            if self.axes > 2 {
+                self.third[place as usize / LANES][lane] = z;
+            }
+        }
     }
 
     /// Lays this seal's records behind `end` bytes; returns where they end. Those of a word that are of the cell's group
