@@ -126,7 +126,7 @@ impl Game for Crowd {
     }
 
     fn interest(&self) -> Visibility<Self> {
-        grid::<Self>(32.0)
+        grid::<Self>(60.0)
             .dims(Xy)
             .kind(|dot: &Dot| [dot.x, dot.y])
             .around(|room, conn| room.get(conn.scratch?).map(|dot| [dot.x, dot.y]))

@@ -48,13 +48,15 @@ impl Grid {
     /// A point with 0 on the axes that are not in use.
     #[inline(always)]
     fn on_axes(&self, point: [f64; 3]) -> [f64; 3] {
-        [0, 1, 2].map(|i| if self.axes[i] { point[i] } else { 0.0 })
+        let on = |i: usize| if self.axes[i] { point[i] } else { 0.0 };
+        [on(0), on(1), on(2)]
     }
 
     /// The cell in which a point lies.
     #[inline(always)]
     fn cell_of(&self, point: [f64; 3]) -> [i64; 3] {
-        [0, 1, 2].map(|i| if self.axes[i] { cell_on(point[i], self.edge) } else { 0 })
+        let on = |i: usize| if self.axes[i] { cell_on(point[i], self.edge) } else { 0 };
+        [on(0), on(1), on(2)]
     }
 
     /// How many axes count for distances: the third one does not on a flat grid.

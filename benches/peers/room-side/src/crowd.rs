@@ -128,8 +128,8 @@ struct Crowd<K> {
     all: bool,
 }
 
-/// The size of a cell, the same in all worlds: some 16 entities are in one.
-const CELL: f64 = 40.0;
+/// The size of a cell, the same in all worlds: some 36 entities are in one.
+const CELL: f64 = 60.0;
 
 impl<K: Mover> Game for Crowd<K> {
     type Event = ();

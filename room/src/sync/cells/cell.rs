@@ -103,7 +103,8 @@ impl Offset {
     #[inline]
     #[must_use]
     pub fn of(point: [f64; 3], at: [i64; 3], edge: f64) -> Offset {
-        Offset([0, 1, 2].map(|axis| (point[axis] - at[axis] as f64 * edge) as f32))
+        let on = |axis: usize| (point[axis] - at[axis] as f64 * edge) as f32;
+        Offset([on(0), on(1), on(2)])
     }
 }
 
