@@ -15,7 +15,7 @@ pub struct Threads {
 }
 
 /// Into how many jobs work is cut for each thread, so that none waits long for another.
-const JOBS: usize = 6;
+const JOBS: usize = 4;
 
 impl Threads {
     /// So many threads, at least one.

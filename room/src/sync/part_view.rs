@@ -78,12 +78,18 @@ impl PartView {
         self.dirty.extend(places.map(|(_, place)| place));
     }
 
-    /// Reads something of each line of a cache that a look reads.
+    /// Reads something of each line of a cache on which it stands.
     #[inline]
     pub fn warm(&self) -> usize {
+        let flags = usize::from(self.moved) + usize::from(self.corners.is_some());
+        flags + self.order.len() + self.dirty.len() + self.seen.at_most() + self.shown.words().len()
+    }
+
+    /// Reads something of each line of the lists that a look reads.
+    #[inline]
+    pub fn warm_lists(&self) -> usize {
         let order = self.order.iter().step_by(16).fold(0, |sum, number| sum ^ number);
-        let flags = usize::from(self.moved) + usize::from(self.corners.is_some()) + self.dirty.len();
-        self.seen.warm() ^ order as usize ^ flags
+        self.seen.warm() ^ order as usize
     }
 
     /// A new look at everything is not needed until something happens.

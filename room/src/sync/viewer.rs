@@ -231,11 +231,18 @@ impl Viewer {
         quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
     }
 
-    /// Reads a little of what [`update`](Self::update) will, all over it, so that it is in the caches by then: fetched
-    /// together, and not one after the other as each is needed.
-    pub fn warm(&self) {
-        let own = usize::from(self.look) + self.window.bytes() + usize::from(self.behind.is_some());
-        std::hint::black_box(own + self.held.len() + self.parts.iter().map(PartView::warm).sum::<usize>());
+    /// Reads a little of what [`update`](Self::update) will of the next viewers, all over it, so that it is in the
+    /// caches by then: fetched together, and not one after the other as each is needed. Of the nearest of them the
+    /// lists, of the next its parts, of the farthest no more than where these are: where one lies is known by then.
+    pub fn warm([far, next, near]: [Option<&Viewer>; 3]) {
+        let own = |viewer: &Viewer| {
+            let Viewer { look, window, behind, held, parts, bucket, .. } = viewer;
+            let flags = usize::from(*look) + usize::from(behind.is_some()) + parts.len();
+            flags + window.bytes() + held.len() + usize::from(*bucket == Bucket::default())
+        };
+        let parts = |viewer: &Viewer| viewer.parts.iter().map(PartView::warm).sum::<usize>();
+        let lists = |viewer: &Viewer| viewer.parts.iter().map(PartView::warm_lists).sum::<usize>();
+        std::hint::black_box(far.map_or(0, own) + next.map_or(0, parts) + near.map_or(0, lists));
     }
 
     /// Sends the connection what it should get at this seal.

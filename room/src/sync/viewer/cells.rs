@@ -91,8 +91,8 @@ impl Viewer {
     /// A number by which connections that look at the same things stand near each other, where that is news.
     #[must_use]
     pub fn neighborhood(&self) -> Option<u64> {
-        let moved = |view: &&PartView| view.moved;
-        self.parts.iter().skip(1).filter(moved).find_map(PartView::neighborhood)
+        let news = |view: &&PartView| view.has_other_keys();
+        self.parts.iter().skip(1).filter(news).find_map(PartView::neighborhood)
     }
 
     /// Looks at everything that each part shows, into `scratch.cells.fresh`.
