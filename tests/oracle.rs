@@ -110,3 +110,9 @@ fn same_bytes(case: script::Case) {
 fn a_patched_field_with_a_longer_prefix() {
     check(6_025_304_136_407_565_649);
 }
+
+/// An entity that lost the key by which one part showed it is sent at the pace of the part that still does.
+#[test]
+fn a_part_that_lets_go_leaves_the_pace_to_another() {
+    check(7_107_212_978_094_551_795);
+}

@@ -173,7 +173,6 @@ fn an_idle_room_looks_at_nothing_whatever_its_interest() {
 }
 
 #[test]
-#[ignore = "rooms with a release, a limit, rates, what is retained or a budget walk all cells wherever one moves"]
 fn a_connection_that_did_not_move_looks_at_what_moved_alone_whatever_the_interest() {
     let interests: [fn() -> Visibility<Lab>; 5] = [
         || dots(10.0).range(18.0).release(20.0).into(),

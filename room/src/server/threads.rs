@@ -59,7 +59,8 @@ impl Workers for Threads {
             return (0..jobs).for_each(job);
         }
         let start = |thread: usize| thread * jobs / threads;
-        let shares: Vec<Share> = (0..threads).map(|thread| Share::of(start(thread)..start(thread + 1))).collect();
+        let shares: Vec<Share> =
+            (0..threads).map(|thread| Share::of(start(thread)..start(thread + 1))).collect();
         let work = |thread: usize| {
             let (others, own) = shares.split_at(thread);
             own.iter().chain(others).for_each(|share| {

@@ -8,6 +8,7 @@ use super::rates::Pace;
 use super::seen::Looked;
 use super::workers::Shared;
 use crate::limits;
+use crate::store::bits::{Bits, Ones};
 use crate::store::records::Records;
 
 /// What a part of an interest is, apart from the game's own code.
@@ -290,7 +291,7 @@ impl Part {
     /// several keys in common may stand there several times.
     pub fn show(&self, view: &PartView, slots: &mut Vec<u32>, looked: &mut Looked) {
         looked.cells += view.order.len() as u64;
-        let Shape::Grid { cell, axes, reach, .. } = self.shape else {
+        let Shape::Grid { cell, reach, .. } = self.shape else {
             for number in &view.order {
                 slots.extend(self.table.cell(*number).members());
             }
@@ -301,12 +302,70 @@ impl Part {
         let circle = reach.circle(cell);
         for number in &view.order {
             let of = self.table.cell(*number);
-            let Some(at) = of.at() else { continue };
-            let cut = match reach {
+            if of.at().is_some() {
+                let cut = self.cut(view, of);
+                looked.distances += self.show_cell(point, of, cut, &circle, view, slots);
+            }
+        }
+    }
+
+    /// Brings up to date what of this part is within reach of a viewer that stands where it stood: looks only at members
+    /// that came, went or moved, and adds these to a set.
+    pub fn show_again(&self, view: &PartView, shown: &mut Bits, stirred: &mut Bits, looked: &mut Looked) {
+        looked.cells += view.dirty.len() as u64;
+        let dirty = || view.dirty.iter().map(|index| self.table.cell(view.order[*index as usize]));
+        for of in dirty() {
+            for (w, word) in of.words().iter().enumerate() {
+                for slot in of.slots_of(w, word.gone) {
+                    stirred.insert(slot);
+                    // With several keys, one that lost one of them may have another in common.
+                    if self.shape != Shape::Keys || self.common(view, slot).is_empty() {
+                        shown.remove(slot);
+                    }
+                }
+            }
+        }
+        let before = |slot: u32| view.shown.contains(slot);
+        for of in dirty() {
+            let cut = self.cut(view, of);
+            for (w, word) in of.words().iter().enumerate() {
+                let moved = word.moved & word.members;
+                let near = match cut {
+                    Cut::Outside | Cut::Remembered => 0,
+                    Cut::Whole => moved,
+                    Cut::Exact(r2, _) => {
+                        looked.distances += u64::from(moved.count_ones());
+                        self.table.near_of(of, w, moved, view.point.unwrap_or_default(), r2)
+                    }
+                };
+                let between = match cut {
+                    Cut::Remembered => moved,
+                    Cut::Exact(r2, release2) if release2 > r2 => {
+                        self.table.near_of(of, w, moved & !near, view.point.unwrap_or_default(), release2)
+                    }
+                    _ => 0,
+                };
+                for (slot, place) in of.slots_of(w, moved).zip(Ones(moved)) {
+                    stirred.insert(slot);
+                    if near >> place & 1 != 0 || (between >> place & 1 != 0 && before(slot)) {
+                        shown.insert(slot);
+                    } else {
+                        shown.remove(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// How a cell lies to what a viewer sees.
+    pub(super) fn cut(&self, view: &PartView, of: &Cell) -> Cut {
+        let Shape::Grid { cell, axes, reach, .. } = self.shape else { return Cut::Whole };
+        match (view.point, of.at()) {
+            (Some(point), Some(at)) => match reach {
                 Reach::Range(r, release) => Cut::of_range(point, at, cell, axes, r, release),
                 Reach::Radius(r, release) => Cut::of_radius(point, at, cell, r, release),
-            };
-            looked.distances += self.show_cell(point, of, cut, &circle, view, slots);
+            },
+            _ => Cut::Whole,
         }
     }
 

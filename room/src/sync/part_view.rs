@@ -30,6 +30,10 @@ pub struct PartView {
     pub shown: SlotSet,
     /// What this part showed at the last update, where the viewer sees by cells.
     pub seen: Seen,
+    /// What was within reach in the last seal, whatever the game said of it, of a viewer that stood still.
+    pub stands: SlotSet,
+    /// Whether that is known.
+    pub known: bool,
 }
 
 impl PartView {

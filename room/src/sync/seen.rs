@@ -312,15 +312,6 @@ impl Part {
         }
         true
     }
-
-    fn cut(&self, view: &PartView, of: &Cell) -> Cut {
-        match (self.shape, view.point(), of.at()) {
-            (Shape::Grid { cell, axes, reach: Reach::Range(r, _), .. }, Some(point), Some(at)) => {
-                Cut::of_range(point, at, cell, axes, r, r)
-            }
-            _ => Cut::Whole,
-        }
-    }
 }
 
 /// Calls `f` with each cell that stands in either of two sets, and its words before and after.

@@ -8,6 +8,7 @@ mod order;
 mod paces;
 mod retain;
 mod slots;
+mod warm;
 
 use std::collections::BTreeMap;
 
@@ -102,6 +103,8 @@ pub struct Scratch {
     /// What one part shows, then what was in the view.
     part: Bits,
     always: Bits,
+    /// What came, went or moved, where that is all that was looked at.
+    moved: Bits,
     remembered: Vec<SlotSet>,
     next: SlotSet,
     leaves: Vec<EntityId>,
@@ -212,7 +215,8 @@ impl Viewer {
     /// Whether it looks at all of a part at this seal.
     #[must_use]
     pub fn looks_at_all(&self, part: usize) -> bool {
-        self.parts[part].moved || !self.by_cells
+        let view = &self.parts[part];
+        view.moved || !(self.by_cells || view.known)
     }
 
     /// Something in its keys of a part changed or, where it `moved`, came, went or moved: in those that are `touched`.
@@ -229,20 +233,6 @@ impl Viewer {
     pub fn is_idle(&self, by_cells: bool) -> bool {
         let quiet = !self.look && !self.stale && !self.rest_due && !self.lags;
         quiet && self.behind.is_none() && self.held.is_empty() && (by_cells || !self.by_cells)
-    }
-
-    /// Reads a little of what [`update`](Self::update) will of the next viewers, all over it, so that it is in the
-    /// caches by then: fetched together, and not one after the other as each is needed. Of the nearest of them the
-    /// lists, of the next its parts, of the farthest no more than where these are: where one lies is known by then.
-    pub fn warm([far, next, near]: [Option<&Viewer>; 3]) {
-        let own = |viewer: &Viewer| {
-            let Viewer { look, window, behind, held, parts, bucket, .. } = viewer;
-            let flags = usize::from(*look) + usize::from(behind.is_some()) + parts.len();
-            flags + window.bytes() + held.len() + usize::from(*bucket == Bucket::default())
-        };
-        let parts = |viewer: &Viewer| viewer.parts.iter().map(PartView::warm).sum::<usize>();
-        let lists = |viewer: &Viewer| viewer.parts.iter().map(PartView::warm_lists).sum::<usize>();
-        std::hint::black_box(far.map_or(0, own) + next.map_or(0, parts) + near.map_or(0, lists));
     }
 
     /// Sends the connection what it should get at this seal.
@@ -344,6 +334,8 @@ impl Viewer {
             }
         }
         for part in &mut self.parts {
+            // What comes, goes and moves in this seal passes unseen.
+            part.known = false;
             for slot in world.dead() {
                 part.shown.remove(*slot);
             }

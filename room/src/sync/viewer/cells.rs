@@ -199,6 +199,7 @@ impl Viewer {
             view.settle();
         }
         self.by_cells = true;
+        self.parts.iter_mut().for_each(|view| view.known = false);
         self.view.clear();
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Paces {
     /// The new view's members at each pace but 0.
     next: Vec<SlotSet>,
     set: Bits,
+    /// Members whose pace is that of the last view.
+    known: Bits,
     /// What the client is to be told, with IDs.
     turns: Vec<(Pace, EntityId)>,
 }
@@ -31,19 +33,40 @@ pub(super) struct Paces {
 const UNSEEN: Pace = Pace::MAX;
 
 impl Paces {
-    /// Starts a look at what the interest shows.
-    pub(super) fn begin(&mut self, sealed: &Sealed<'_>, world: &World) {
-        self.now.clear();
-        if !sealed.rates.is_empty() {
-            self.now.resize(world.slot_count(), UNSEEN);
+    /// Works out the paces of what the parts show a viewer: the fastest counts. Of each part, what it shows and its pace.
+    /// Where the viewer stands as it stood, only of what `moved`, and of what was not in its view.
+    pub(super) fn show<'a>(
+        &mut self,
+        sealed: &Sealed<'_>,
+        world: &World,
+        still: Option<(&Viewer, &Bits)>,
+        parts: impl Iterator<Item = (&'a [u32], impl Fn(u32) -> Pace)>,
+    ) {
+        let Paces { now, known, .. } = self;
+        now.clear();
+        if sealed.rates.is_empty() {
+            return;
         }
-    }
-
-    /// A part shows a slot at a pace; the fastest counts.
-    #[inline]
-    pub(super) fn show(&mut self, slot: u32, pace: impl FnOnce() -> Pace) {
-        if let Some(now) = self.now.get_mut(slot as usize).filter(|now| **now > 0) {
-            *now = pace().min(*now);
+        now.resize(world.slot_count(), UNSEEN);
+        known.clear();
+        known.grow(world.slot_count());
+        if let Some((viewer, moved)) = still {
+            let stays = |slot: &u32| !moved.contains(*slot);
+            for slot in viewer.view.iter().filter(stays) {
+                now[slot as usize] = 0;
+                known.insert(slot);
+            }
+            for (slow, pace) in viewer.slow.iter().zip(1..) {
+                slow.iter().filter(stays).for_each(|slot| now[slot as usize] = pace);
+            }
+        }
+        for (slots, pace) in parts {
+            for slot in slots.iter().filter(|slot| !known.contains(**slot)) {
+                let now = &mut now[*slot as usize];
+                if *now > 0 {
+                    *now = pace(*slot).min(*now);
+                }
+            }
         }
     }
 
@@ -116,7 +139,7 @@ impl Viewer {
     /// goes now, so that nothing shown is older than its period.
     pub(super) fn find_paces(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {
         let Scratch { paces, candidates, .. } = scratch;
-        let Paces { now, was, next, set, turns } = paces;
+        let Paces { now, was, next, set, turns, .. } = paces;
         turns.clear();
         if sealed.rates.is_empty() {
             return;

@@ -1,12 +1,51 @@
 //! The view of a connection as a set of slots: wherever a limit, a closure, a rate, a budget or several keys of an entity
 //! have a say, and where the client lacks more than the last seal.
 
+use std::cell::Cell;
+
+use smallvec::SmallVec;
+
+use super::paces::Paces;
 use super::{Scratch, Sealed, Viewer};
-use crate::store::bits::{self, Ones, SlotSet};
+use crate::store::bits::{self, Bits, Ones, SlotSet};
 use crate::store::records::RecordBuffer;
+use crate::sync::interest::{Part, PartView};
 use crate::sync::limit;
+use crate::sync::seen::Looked;
 use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
+
+impl PartView {
+    /// Appends what is within reach now: all of it to be looked at, or where the viewer stands as it stood, what came,
+    /// went or moved alone, which is added to `moved`. `one` is an empty buffer. Where `anew`, what was not seen before may be out of reach though
+    /// nobody moved.
+    fn show(
+        &mut self,
+        part: &Part,
+        anew: bool,
+        slots: &mut Vec<u32>,
+        (one, moved): (&mut Bits, &mut Bits),
+        looked: &mut Looked,
+    ) {
+        let start = slots.len();
+        if self.known && !self.moved && !anew {
+            one.union(&self.stands);
+            part.show_again(self, one, moved, looked);
+            slots.extend(one.iter());
+        } else {
+            part.show(self, slots, looked);
+            self.known = !self.moved && !anew;
+            if !self.known {
+                return;
+            }
+            slots[start..].iter().for_each(|slot| {
+                one.insert(*slot);
+            });
+        }
+        self.stands.assign_bits(one);
+        one.clear();
+    }
+}
 
 impl Viewer {
     /// What the interest shows now, into `scratch.candidates` and `scratch.shown`.
@@ -20,18 +59,33 @@ impl Viewer {
         if sealed.by_cells {
             self.look_at_all(sealed.parts, scratch);
         }
-        let Scratch { candidates, shown, part: one, always, remembered, ranking, cells, cut, paces, .. } =
-            scratch;
-        paces.begin(sealed, world);
-        for bits in [&mut *shown, &mut *one, &mut *always] {
+        let Scratch {
+            candidates,
+            shown,
+            part: one,
+            always,
+            moved,
+            remembered,
+            ranking,
+            cells,
+            cut,
+            paces,
+            ..
+        } = scratch;
+        for bits in [&mut *shown, &mut *one, &mut *always, &mut *moved] {
             bits.clear();
             bits.grow(world.slot_count());
         }
         candidates.clear();
+        let still = self.parts.iter().all(|view| view.known && !view.moved);
+        let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
         for (i, part) in sealed.parts.iter().enumerate() {
             let start = candidates.len();
-            if !sealed.by_cells || i == 0 {
+            if !sealed.by_cells {
+                let narrow = part.narrows && part.remembers();
+                self.parts[i].show(part, narrow, candidates, (one, moved), &mut cells.looked);
+            } else if i == 0 {
                 part.show(&self.parts[i], candidates, &mut cells.looked);
             }
             if i == 0 {
@@ -54,12 +108,9 @@ impl Viewer {
                 candidates.extend(one.iter());
                 one.clear();
             }
-            if !sealed.rates.is_empty() {
-                candidates[start..]
-                    .iter()
-                    .for_each(|slot| paces.show(*slot, || part.pace(&self.parts[i], *slot)));
-            }
+            ends.push(candidates.len());
         }
+        self.show_paces(sealed, world, still.then_some(moved), (candidates, &ends), paces, &mut cells.looked);
         if sealed.by_cells {
             candidates.extend(Viewer::fresh_slots(sealed.parts, &cells.fresh));
         }
@@ -75,6 +126,31 @@ impl Viewer {
         if *cut {
             candidates.retain(|slot| shown.contains(*slot));
         }
+    }
+
+    /// The paces of what the parts show, whose slots end there.
+    fn show_paces(
+        &self,
+        sealed: &Sealed<'_>,
+        world: &World,
+        moved: Option<&mut Bits>,
+        (candidates, ends): (&[u32], &[usize]),
+        paces: &mut Paces,
+        looked: &mut Looked,
+    ) {
+        let still = moved.map(|moved| (self, &*moved));
+        let asked = Cell::new(0);
+        let pace = |i: usize| {
+            let asked = &asked;
+            move |slot: u32| {
+                asked.set(asked.get() + u64::from(!sealed.parts[i].bands.is_empty()));
+                sealed.parts[i].pace(&self.parts[i], slot)
+            }
+        };
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let slots = starts.zip(ends).map(|(start, end)| &candidates[start..*end]);
+        paces.show(sealed, world, still, slots.enumerate().map(|(i, slots)| (slots, pace(i))));
+        looked.distances += asked.get();
     }
 
     /// Compares the view with what is shown now, `scratch.shown` after a look and else the view as it is: leaves,
