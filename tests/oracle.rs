@@ -115,4 +115,6 @@ fn a_patched_field_with_a_longer_prefix() {
 #[test]
 fn a_part_that_lets_go_leaves_the_pace_to_another() {
     check(7_107_212_978_094_551_795);
+    // The same where the game no longer says yes.
+    check(5_739_414_697_570_107_620);
 }

@@ -21,7 +21,7 @@ use super::budget::Bucket;
 use super::fit::{Item, What};
 use super::interest::{Lens, Part, PartView};
 use super::limit::{self, Limit};
-use super::rates::{Pace, Rates};
+use super::rates::Rates;
 use super::seen::Looked;
 use super::update::{Press, UpdateWriter};
 use super::window::Window;
@@ -32,9 +32,7 @@ use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
 use crate::store::retained::Retained;
 use crate::tick::Tick;
-use crate::wire::record::SentBytes;
 use crate::wire::update::{self, UpdateHead};
-use crate::wire::varint;
 
 /// Something of an entity in view that did not fit yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -385,37 +383,6 @@ impl Viewer {
         // Those of a group behind one head.
         items.sort_unstable_by_key(|item| (item.group, item.slot));
         scratch.items = items;
-    }
-
-    /// What the client lacks of a member of the view, and its size.
-    fn missing(
-        &self,
-        slot: u32,
-        sealed: &Sealed<'_>,
-        press: &Press<'_>,
-        paces: &[Pace],
-        measured: &mut SentBytes,
-    ) -> Option<(What, usize)> {
-        let held = self.held(slot);
-        if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
-            return Some(self.enter(slot, press.world, measured));
-        }
-        let since = match (held.and_then(|h| h.since), self.behind) {
-            (Some(since), _) => since,
-            (None, Some(behind)) => self.has_up_to(slot, behind, sealed),
-            (None, None) => {
-                let at = self.record(slot, sealed, paces, press)?;
-                let pace = paces.get(slot as usize).copied().unwrap_or_default();
-                return Some((What::Record(at, sealed.before(pace)), at.len as usize));
-            }
-        };
-        let mask = press.world.changed_since(slot, since);
-        if mask.is_empty() {
-            return None;
-        }
-        measured.reset();
-        press.world.put_since(slot, mask, since, measured);
-        Some((What::Merge(mask, since), varint::len(press.world.info(slot).id.get()) + measured.len()))
     }
 
     fn commit(&mut self, sealed: &Sealed<'_>, scratch: &mut Scratch, world: &World) {

@@ -7,6 +7,7 @@ use crate::entity::{EntityId, FieldMask};
 use crate::field::write::CHANGE_SPARE;
 use crate::limits;
 use crate::sync::fit::{Budget, Class, Item, Room, What, take_fitting};
+use crate::sync::rates::Pace;
 use crate::sync::update::{Press, enter_len, is_piece};
 use crate::sync::world::World;
 use crate::wire::record::SentBytes;
@@ -73,6 +74,37 @@ impl Viewer {
             let priority = if class == Class::Other { self.priority(index, slot, sealed) } else { 0.0 };
             items.push(Item { slot, id: info.id, what, size, group, class, priority, from });
         }
+    }
+
+    /// What the client lacks of a member of the view, and its size.
+    fn missing(
+        &self,
+        slot: u32,
+        sealed: &Sealed<'_>,
+        press: &Press<'_>,
+        paces: &[Pace],
+        measured: &mut SentBytes,
+    ) -> Option<(What, usize)> {
+        let held = self.held(slot);
+        if !self.view.contains(slot) || held.is_some_and(|h| h.since.is_none()) {
+            return Some(self.enter(slot, press.world, measured));
+        }
+        let since = match (held.and_then(|h| h.since), self.behind) {
+            (Some(since), _) => since,
+            (None, Some(behind)) => self.has_up_to(slot, behind, sealed),
+            (None, None) => {
+                let at = self.record(slot, sealed, paces, press)?;
+                let pace = paces.get(slot as usize).copied().unwrap_or_default();
+                return Some((What::Record(at, sealed.before(pace)), at.len as usize));
+            }
+        };
+        let mask = press.world.changed_since(slot, since);
+        if mask.is_empty() {
+            return None;
+        }
+        measured.reset();
+        press.world.put_since(slot, mask, since, measured);
+        Some((What::Merge(mask, since), varint::len(press.world.info(slot).id.get()) + measured.len()))
     }
 
     /// Sorts what goes to the front of the items; returns how many do.

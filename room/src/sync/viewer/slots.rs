@@ -77,7 +77,9 @@ impl Viewer {
             bits.grow(world.slot_count());
         }
         candidates.clear();
-        let still = self.parts.iter().all(|view| view.known && !view.moved);
+        // What the game says of a pair may differ though nobody moved.
+        let asked = sealed.parts.iter().any(|part| part.narrows);
+        let still = !asked && self.parts.iter().all(|view| view.known && !view.moved);
         let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
         remembered.resize_with(sealed.parts.len(), SlotSet::default);
         for (i, part) in sealed.parts.iter().enumerate() {
