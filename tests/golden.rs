@@ -122,6 +122,16 @@ fn units(room: &mut Room<Golden>) -> <Unit as Entity>::Writer<'_> {
     room.get_mut(id).unwrap()
 }
 
+fn move_points(room: &mut Room<Golden>, dx: f32, dy: f32) {
+    let points: Vec<_> = room.all::<Point>().map(|(id, _)| id).collect();
+    for id in points {
+        let mut point = room.get_mut(id).unwrap();
+        let (x, y) = (point.x + dx, point.y + dy);
+        point.set_x(x);
+        point.set_y(y);
+    }
+}
+
 /// Every message of the chapter that a room sends, by its name.
 fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
     let mut session = Session::new(Golden::default(), false);
@@ -153,13 +163,7 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
         unit.set_time(0.0);
         unit.set_cell([1, -2, 300]);
         unit.set_target(Some(10));
-        let points: Vec<_> = room.all::<Point>().map(|(id, _)| id).collect();
-        for id in points {
-            let mut point = room.get_mut(id).unwrap();
-            let (x, y) = (point.x + 0.5, point.y - 0.01);
-            point.set_x(x);
-            point.set_y(y);
-        }
+        move_points(room, 0.5, -0.01);
     });
     keep(&["update-differences"], sent);
     let sent = session.play(|room| {
@@ -188,6 +192,10 @@ fn sent_by_a_room() -> BTreeMap<&'static str, Vec<u8>> {
     keep(&["welcome-resumed", "update-resumed"], sent);
     // It took the result, so what follows it comes again.
     assert_eq!(again, ["room-event", "room-ack"].map(|name| named[name].clone()));
+    let mut flying = Session::new(Golden::default(), false);
+    flying.play(|_| ());
+    let sent = flying.play(|room| move_points(room, 2.0, -2.0));
+    named.extend(std::iter::once("update-packed").zip(sent));
     let hashed = Session::new(Golden { empty: true, ..Golden::default() }, true).play(|_| ()).pop().unwrap();
     named.insert("update-hashed", hashed);
     named
@@ -404,6 +412,13 @@ fn an_enter_reads_as_every_field() {
     assert_eq!(unit.cards.text(), r#"{"a":1,"b":2}"#);
     let points: Vec<_> = replica.all::<Point>().map(|(id, point)| (id.get(), point.x, point.y)).collect();
     assert_eq!(points, [(10, -1000.0, 0.0), (12, 12.34, 1000.0)]);
+}
+
+#[test]
+fn packed_changes_read_as_differences() {
+    let replica = read(&["update-enters", "update-packed"]);
+    let points: Vec<_> = replica.all::<Point>().map(|(id, point)| (id.get(), point.x, point.y)).collect();
+    assert_eq!(points, [(10, -998.0, -2.0), (12, 14.34, 998.0)]);
 }
 
 #[test]

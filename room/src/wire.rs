@@ -2,6 +2,7 @@
 
 pub mod deflate;
 pub mod message;
+pub mod packed;
 pub mod payload;
 mod reader;
 pub mod record;

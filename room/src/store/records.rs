@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bits::Bits;
 use crate::entity::{EntityId, FieldMask};
+use crate::wire::packed::{self, Packing};
 use crate::wire::record::{Sealed, SentBytes};
 use crate::wire::{update, varint};
 
@@ -122,6 +123,9 @@ fn copy_rest(to: &mut [u8], at: usize, from: &[u8], start: usize, len: usize) {
     to[at + STEP..at + len].copy_from_slice(&from[start + STEP..start + len]);
 }
 
+/// Bytes of differences from which packing them is tried.
+const PACKED_FROM: usize = 3;
+
 /// The records of one seal.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -131,7 +135,7 @@ pub struct Records {
     slots: Vec<u32>,
     groups: Vec<Group>,
     /// Numbers of groups.
-    by_shape: BTreeMap<(u8, Sealed), usize>,
+    by_shape: BTreeMap<(u8, Sealed, Option<Packing>), usize>,
     last_group: usize,
     /// Records encoded since the room began: tests count them.
     pub encoded: u64,
@@ -142,6 +146,7 @@ pub struct Records {
 struct Group {
     kind: u8,
     sealed: Sealed,
+    packing: Option<Packing>,
     head: Vec<u8>,
 }
 
@@ -191,13 +196,19 @@ impl Records {
     ) -> Option<(RecordRef, Sealed)> {
         let start = self.bytes.len();
         varint::put(self.bytes.head(), id.get());
+        let fields_at = self.bytes.len();
         let mut sealed = Sealed::default();
         seal(&mut self.bytes, &mut sealed);
         if sealed.changed.is_empty() {
             self.bytes.truncate(start);
             return None;
         }
-        let group = self.group(kind, fields, &sealed) as u32;
+        let mut packing = None;
+        // Shorter ones hardly ever become shorter still.
+        if self.bytes.len() - fields_at >= PACKED_FROM && sealed.differences.is(&sealed.changed, fields) {
+            packing = self.pack(start);
+        }
+        let group = self.group(kind, fields, &sealed, packing) as u32;
         let len = (self.bytes.len() - start) as u32;
         self.encoded += 1;
         Some((RecordRef { start: start as u32, len, group }, sealed))
@@ -205,22 +216,31 @@ impl Records {
 
     /// The group of records of these fields.
     #[inline(always)]
-    fn group(&mut self, kind: u8, fields: usize, sealed: &Sealed) -> usize {
-        let last = self.groups.get(self.last_group);
-        if !last.is_some_and(|group| group.kind == kind && group.sealed.is(sealed, fields)) {
-            self.find_group(kind, fields, *sealed);
+    fn group(&mut self, kind: u8, fields: usize, sealed: &Sealed, packing: Option<Packing>) -> usize {
+        let is =
+            |group: &Group| group.kind == kind && group.packing == packing && group.sealed.is(sealed, fields);
+        if !self.groups.get(self.last_group).is_some_and(is) {
+            self.find_group(kind, fields, *sealed, packing);
         }
         self.last_group
     }
 
     #[cold]
-    fn find_group(&mut self, kind: u8, fields: usize, sealed: Sealed) {
-        self.last_group = *self.by_shape.entry((kind, sealed)).or_insert_with(|| {
+    fn find_group(&mut self, kind: u8, fields: usize, sealed: Sealed, packing: Option<Packing>) {
+        self.last_group = *self.by_shape.entry((kind, sealed, packing)).or_insert_with(|| {
             let mut head = Vec::new();
-            update::put_changes_head(kind, fields, sealed.changed, sealed.differences, &mut head);
-            self.groups.push(Group { kind, sealed, head });
+            update::put_changes_head(kind, fields, sealed.changed, sealed.differences, packing, &mut head);
+            self.groups.push(Group { kind, sealed, packing, head });
             self.groups.len() - 1
         });
+    }
+
+    /// Packs the record that begins there, where that makes it shorter.
+    fn pack(&mut self, start: usize) -> Option<Packing> {
+        let (packing, packed) = Packing::of(&self.bytes.as_slice()[start..])?;
+        self.bytes.truncate(start);
+        self.bytes.append(&packed.to_le_bytes()[..packing.record_len()]);
+        Some(packing)
     }
 
     /// Slots that changed, in the order of their encoding.
@@ -274,6 +294,13 @@ impl Records {
     #[must_use]
     pub fn groups(&self) -> usize {
         self.groups.len()
+    }
+
+    /// What stands behind a group's records: the ID 0.
+    #[must_use]
+    pub fn tail(&self, group: u32) -> &'static [u8] {
+        let packing = self.groups[group as usize].packing;
+        &[0; packed::MOST][..packing.map_or(1, Packing::record_len)]
     }
 
     /// What stands before a group's records.

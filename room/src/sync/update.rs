@@ -281,12 +281,12 @@ impl UpdateWriter {
 
     /// Records of the seal, all of one group, if they fit the open part; returns whether they did.
     pub fn changes(&mut self, group: u32, records: &RecordBuffer, press: &mut Press<'_>) -> bool {
-        let head = press.records.head(group);
-        let fits = self.used() + head.len() + records.as_slice().len() < limits::PART;
+        let (head, tail) = (press.records.head(group), press.records.tail(group));
+        let fits = self.used() + head.len() + records.as_slice().len() + tail.len() <= limits::PART;
         if fits {
             self.plain.extend_from_slice(head);
             self.plain.extend_from_slice(records.as_slice());
-            self.plain.push(0);
+            self.plain.extend_from_slice(tail);
             press.stats.changes += records.records() as u64;
         }
         fits
@@ -294,24 +294,24 @@ impl UpdateWriter {
 
     /// Records of the seal, all of one group, over as many parts as they need.
     pub fn changes_in_parts(&mut self, group: u32, records: &[RecordRef], press: &mut Press<'_>) {
-        let head = press.records.head(group);
+        let (head, tail) = (press.records.head(group), press.records.tail(group));
         press.stats.changes += records.len() as u64;
         let mut open = false;
         for at in records {
             let record = press.records.bytes(*at);
-            if open && self.used() + record.len() + 1 > limits::PART {
-                self.plain.push(0);
+            if open && self.used() + record.len() + tail.len() > limits::PART {
+                self.plain.extend_from_slice(tail);
                 self.close_part(false, press);
                 open = false;
             }
             if !open {
-                self.make_room(head.len() + record.len() + 1, press);
+                self.make_room(head.len() + record.len() + tail.len(), press);
                 self.plain.extend_from_slice(head);
                 open = true;
             }
             self.plain.extend_from_slice(record);
         }
-        self.plain.push(0);
+        self.plain.extend_from_slice(tail);
     }
 
     /// How often entities are sent from now on, by pace and ID.

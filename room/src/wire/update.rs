@@ -4,6 +4,7 @@
 //! the flags say so, and plain blocks up to the end. The content of all parts, one behind the other, is a
 //! sequence of blocks: leaves, then enters, then changes. No block is cut by the end of a part.
 
+use super::packed::Packing;
 use super::{DecodeError, Reader, varint};
 use crate::entity::{EntityId, FieldMask};
 use crate::limits;
@@ -41,8 +42,22 @@ pub fn put_group_head(tag: u8, kind: u8, fields: usize, mask: FieldMask, out: &m
 /// How often entities are sent from now on: a period in sends, then IDs as in [`LEAVES`].
 pub const PERIODS: u8 = 7;
 
+/// Changes of one kind and set of fields, all of them differences, packed.
+pub const PACKED: u8 = 8;
+
 /// Appends what stands before a group of changes.
-pub fn put_changes_head(kind: u8, fields: usize, mask: FieldMask, differences: FieldMask, out: &mut Vec<u8>) {
+pub fn put_changes_head(
+    kind: u8,
+    fields: usize,
+    mask: FieldMask,
+    differences: FieldMask,
+    packing: Option<Packing>,
+    out: &mut Vec<u8>,
+) {
+    if let Some(packing) = packing {
+        put_group_head(PACKED, kind, fields, mask, out);
+        return packing.put(out);
+    }
     let tag = if differences.is_empty() { CHANGES } else { DIFFERENCES };
     put_group_head(tag, kind, fields, mask, out);
     if !differences.is_empty() {
@@ -210,10 +225,37 @@ pub fn read_blocks(content: &[u8], to: &mut impl Blocks) -> Result<(), DecodeErr
                 }
                 read_group(&mut r, |id, r| to.change(kind, id, mask, differences, r))?;
             }
+            PACKED => {
+                let kind = r.u8()?;
+                let mask = FieldMask::take(to.fields(kind)?, &mut r)?;
+                let packing = Packing::take(&mut r)?;
+                if mask.is_empty() {
+                    return Err(DecodeError::Value);
+                }
+                read_packed(&mut r, packing, |id, r| to.change(kind, id, mask, mask, r))?;
+            }
             tag => return Err(DecodeError::Tag(tag)),
         }
     }
     Ok(())
+}
+
+/// Packed records, ended by the ID 0.
+fn read_packed(
+    r: &mut Reader<'_>,
+    packing: Packing,
+    mut each: impl FnMut(EntityId, &mut Reader<'_>) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut varints = Vec::new();
+    loop {
+        let id = packing.read(r, &mut varints)?;
+        if id == 0 {
+            return Ok(());
+        }
+        let mut differences = Reader::new(&varints);
+        each(EntityId::from_wire(id).ok_or(DecodeError::Value)?, &mut differences)?;
+        differences.end()?;
+    }
 }
 
 /// IDs as rising gaps, ended by 0.

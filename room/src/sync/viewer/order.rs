@@ -57,7 +57,10 @@ impl Viewer {
             let class = self.class(slot, press.world);
             let group = match what {
                 What::Enter => None,
-                What::Record(at, _) => Some((at.group, press.records.head(at.group).len() + 1)),
+                What::Record(at, _) => {
+                    let (head, tail) = (press.records.head(at.group), press.records.tail(at.group));
+                    Some((at.group, head.len() + tail.len()))
+                }
                 What::Merge(mask, _) | What::Return(mask, _) => {
                     let next = records + merges.len() as u32;
                     let returns = matches!(what, What::Return(..));
