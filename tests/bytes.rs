@@ -12,8 +12,9 @@ const ENTITIES: usize = 20_000;
 const SIDE: f64 = 1414.0;
 const RANGE: f64 = 80.0;
 const CELL: f64 = 32.0;
-/// The most that an entity moves in a tick.
-const MOVE: f64 = 0.5;
+/// The most that an entity moves in a tick that walks, and one that flies.
+const WALK: f64 = 0.5;
+const FLY: f64 = 2.0;
 /// The benchmark's crowd has 1,000; the average is the same.
 const CONNECTIONS: usize = 50;
 const TICKS: usize = 10;
@@ -74,13 +75,15 @@ impl Walker for Stepped {
 /// The crowd. Connections walk with the first entities.
 struct Crowd<K> {
     ids: Vec<Id<K>>,
+    /// The most that an entity moves in a tick.
+    most: f64,
     still: bool,
     state: u64,
 }
 
 impl<K: Walker> Crowd<K> {
-    fn new() -> Self {
-        Crowd { ids: Vec::new(), still: false, state: 5 }
+    fn new(most: f64) -> Self {
+        Crowd { ids: Vec::new(), most, still: false, state: 5 }
     }
 
     /// From 0 to 1.
@@ -117,7 +120,7 @@ impl<K: Walker> Game for Crowd<K> {
 
     fn on_tick(&mut self, room: &mut Room<Self>) {
         for n in 0..if self.still { 0 } else { ENTITIES } {
-            let (angle, far) = (self.draw() * std::f64::consts::TAU, MOVE * (0.2 + 0.8 * self.draw()));
+            let (angle, far) = (self.draw() * std::f64::consts::TAU, self.most * (0.2 + 0.8 * self.draw()));
             let id = self.ids[n];
             let [x, z] = room.get(id).expect("it lives").place();
             let [x, z] = [x + angle.cos() * far, z + angle.sin() * far].map(|axis| axis.clamp(0.0, SIDE));
@@ -132,9 +135,9 @@ impl<K: Walker> Game for Crowd<K> {
 }
 
 /// Bytes for each entity that a client sees, in each tick, and how many that are.
-fn cost<K: Walker>() -> (f64, f64) {
+fn cost<K: Walker>(most: f64) -> (f64, f64) {
     let settings = Settings { seats: CONNECTIONS, ..Settings::default() };
-    let mut link: Link<Crowd<K>> = Link::new(Crowd::new(), settings);
+    let mut link: Link<Crowd<K>> = Link::new(Crowd::new(most), settings);
     let conns: Vec<ConnectionId> = (0..CONNECTIONS).map(|_| link.open(Identity::guest())).collect();
     link.ticks(3);
     let bytes = |link: &Link<Crowd<K>>| conns.iter().map(|conn| link.client(*conn).bytes).sum::<usize>();
@@ -166,14 +169,21 @@ fn cost<K: Walker>() -> (f64, f64) {
 
 #[test]
 fn a_visible_move_of_two_floats_costs_at_most_11_bytes() {
-    let (bytes, seen) = cost::<Plain>();
+    let (bytes, seen) = cost::<Plain>(WALK);
     assert!((150.0..250.0).contains(&seen), "each sees {seen}");
     assert!(bytes <= 11.0, "{bytes} bytes");
 }
 
 #[test]
 fn a_visible_move_of_two_quantized_coordinates_costs_at_most_5_bytes() {
-    let (bytes, seen) = cost::<Stepped>();
+    let (bytes, seen) = cost::<Stepped>(WALK);
     assert!((150.0..250.0).contains(&seen), "each sees {seen}");
     assert!(bytes <= 5.0, "{bytes} bytes");
+}
+
+#[test]
+fn a_visible_step_of_more_than_a_byte_is_packed() {
+    // 5.4 as varints. What enters is whole.
+    let (bytes, _) = cost::<Stepped>(FLY);
+    assert!(bytes <= 4.8, "{bytes:.2} bytes a visible move");
 }

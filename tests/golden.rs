@@ -21,7 +21,7 @@ use room::wire::{PROTOCOL_VERSION, deflate, payload};
 use room_client::{Applied, Replica};
 
 use chapter::show;
-use game::{Forms, Golden, Hit, Match, Mood, Point, UNIT, Unit, forms};
+use game::{Forms, Golden, Hit, Match, Mood, Point, UNIT, Unit, forms, move_points};
 
 /// A player's first connection, and the one over which she comes back.
 const CONNS: [ConnectionId; 2] = [ConnectionId(1), ConnectionId(2)];
@@ -120,16 +120,6 @@ impl Session {
 fn units(room: &mut Room<Golden>) -> <Unit as Entity>::Writer<'_> {
     let id = room.all::<Unit>().next().unwrap().0;
     room.get_mut(id).unwrap()
-}
-
-fn move_points(room: &mut Room<Golden>, dx: f32, dy: f32) {
-    let points: Vec<_> = room.all::<Point>().map(|(id, _)| id).collect();
-    for id in points {
-        let mut point = room.get_mut(id).unwrap();
-        let (x, y) = (point.x + dx, point.y + dy);
-        point.set_x(x);
-        point.set_y(y);
-    }
 }
 
 /// Every message of the chapter that a room sends, by its name.

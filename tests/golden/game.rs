@@ -147,3 +147,14 @@ impl Game for Golden {
         room.create_with_id(UNIT, unit).unwrap();
     }
 }
+
+/// Moves all points.
+pub fn move_points(room: &mut Room<Golden>, dx: f32, dy: f32) {
+    let points: Vec<_> = room.all::<Point>().map(|(id, _)| id).collect();
+    for id in points {
+        let mut point = room.get_mut(id).unwrap();
+        let (x, y) = (point.x + dx, point.y + dy);
+        point.set_x(x);
+        point.set_y(y);
+    }
+}
