@@ -271,7 +271,7 @@ impl Viewer {
                 fresh.for_each(|slot| scratch.next.insert(slot));
             }
             self.choose(index, sealed, free, scratch, press);
-        } else if plain + extra > limits::PART {
+        } else if plain + extra > limits::PART && scratch.records.iter().any(|r| r.records() > 0) {
             if self.by_cells {
                 self.find_places_by_cells(sealed.parts, scratch, press);
             } else {
