@@ -1,4 +1,4 @@
-//! What a tick costs: `cargo bench --bench tick`. Prints one line a measurement.
+//! What a tick costs: `cargo bench --bench tick`. Prints one line a measurement; with `--json` the ticks alone, for charts.
 //!
 //! The crowd: 20,000 entities that all move by at most 0.5 units a tick in a square of 1,414 units, 1,000
 //! connections, range 80, cells of 40, coordinates in steps of 0.01. Beside it, in the same run and on the same
@@ -23,30 +23,31 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` runs this too: a few rounds show that it works.
     let rounds = if arguments.iter().any(|arg| arg == "--bench") { ROUNDS } else { 2 };
+    let json = arguments.iter().any(|arg| arg == "--json");
     // Any other word picks the measurements whose names have it.
     let only: Vec<&String> = arguments.iter().filter(|arg| !arg.starts_with("--")).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
     if wanted("quantized crowd") {
-        crowd::<Quantized>("crowd, steps of 0.01", rounds, 1);
+        crowd::<Quantized>("crowd, steps of 0.01", rounds, 1, json);
     }
     if wanted("plain crowd") {
-        crowd::<Plain>("crowd, two f32", rounds, 1);
+        crowd::<Plain>("crowd, two f32", rounds, 1, json);
     }
     if wanted("threads") {
-        crowd::<Quantized>("crowd on two threads", rounds, 2);
+        crowd::<Quantized>("crowd on two threads", rounds, 2, json);
     }
-    if wanted("pairs") {
+    if wanted("pairs") && !json {
         pairs(rounds);
     }
     for entities in [1_000, 10_000, 100_000] {
         if wanted("idle") {
-            idle(entities, rounds);
+            idle(entities, rounds, json);
         }
     }
-    if wanted("burst") {
+    if wanted("burst") && !json {
         burst();
     }
-    if wanted("levels") {
+    if wanted("levels") && !json {
         levels();
     }
 }
@@ -65,7 +66,13 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-fn crowd<K: Mover>(name: &str, rounds: usize, threads: usize) {
+/// A line for the chart of ticks, in milliseconds.
+fn line(name: &str, tick: f64, floor: Option<f64>) {
+    let floor = floor.map_or(String::new(), |floor| format!(r#","floor_us":{:.1}"#, floor * 1e3));
+    println!(r#"{{"name":"{name}","tick_us":{:.1}{floor}}}"#, tick * 1e3);
+}
+
+fn crowd<K: Mover>(name: &str, rounds: usize, threads: usize, json: bool) {
     let (entities, connections) = (20_000, 1_000);
     let mut world = Crowd::<K>::new(entities, connections, SIDE);
     if threads > 1 {
@@ -99,6 +106,9 @@ fn crowd<K: Mover>(name: &str, rounds: usize, threads: usize) {
         world.acknowledge();
     }
     let (tick, floor_ms) = (median(&mut ticks), median(&mut floors));
+    if json {
+        return line(name, tick, Some(floor_ms));
+    }
     println!(
         "{name}: {entities} entities, {connections} connections, {:.0} visible each",
         visible as f64 / 1e3
@@ -119,7 +129,7 @@ fn crowd<K: Mover>(name: &str, rounds: usize, threads: usize) {
     println!("  bytes           {:8.2} a visible change", bytes as f64 / visible as f64);
 }
 
-fn idle(entities: usize, rounds: usize) {
+fn idle(entities: usize, rounds: usize, json: bool) {
     let connections = 1_000;
     let mut world = Crowd::<Static>::new(entities, connections, SIDE);
     for _ in 0..4 {
@@ -131,6 +141,9 @@ fn idle(entities: usize, rounds: usize) {
         assert_eq!(world.drain(), 0, "an idle room sends nothing");
     }
     let tick = median(&mut ticks);
+    if json {
+        return line(&format!("idle, {entities} entities"), tick, None);
+    }
     println!(
         "idle, {entities} static entities: {tick:8.4} ms   {:5.3} us a connection",
         tick * 1e3 / connections as f64

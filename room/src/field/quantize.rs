@@ -313,6 +313,38 @@ mod tests {
     }
 
     #[test]
+    fn a_product_finds_the_step_that_a_quotient_finds() {
+        let mut products = 0;
+        for (step, min, max) in [
+            (0.01, 0.0, 1500.0),
+            (0.01, -1000.0, 1000.0),
+            (0.3, 0.0, 1.0),
+            (0.1, -7.7, 12.34),
+            (0.001, -1e6, 1e6),
+            (1e-9, 0.0, 1.0),
+            (2000.0 / 16_777_216.0, -1000.0, 1000.0),
+            (3.0, 1e9, 1e9 + 3e6),
+            (0.025, -3.15, 3.15),
+        ] {
+            let steps = Steps::new(step, min, max);
+            products += u32::from(steps.inverse.is_some());
+            for i in 0..=100_000u64 {
+                let n = steps.last * i / 100_000;
+                for value in [steps.value(n), f64::from(steps.value(n) as f32).clamp(min, max)] {
+                    let from = steps.step_of(steps.value(0));
+                    let first = steps.nearest(steps.value(0)) as i64;
+                    assert_eq!(
+                        steps.step_of(value) - from,
+                        steps.nearest(value) as i64 - first,
+                        "{steps:?} {value}"
+                    );
+                }
+            }
+        }
+        assert_eq!(products, 3, "the others are uneven, or finer than a single float holds well");
+    }
+
+    #[test]
     fn the_last_step_of_an_uneven_range_is_its_end() {
         let mut v = 1.0;
         assert!(!Odd::normalize(&mut v));
