@@ -87,8 +87,6 @@ pub struct KeyTable {
     bytes: Vec<u8>,
     /// The most bytes that they take.
     marked: usize,
-    // Whether a cell has got another word in this seal.
-    widened: bool,
     /// The grid whose cells the keys are.
     grid: Option<Grid>,
 }
@@ -111,7 +109,6 @@ impl KeyTable {
             unused: Vec::new(),
             bytes: Vec::new(),
             marked: 0,
-            widened: false,
             grid,
         };
         let everywhere = table.intern(&Key::EVERYWHERE);
@@ -121,7 +118,7 @@ impl KeyTable {
 
     /// Starts a seal with so many slots: forgets the marks of the one before, and the keys that nobody uses.
     pub fn begin(&mut self, slots: usize) {
-        (self.marked, self.widened) = (0, false);
+        self.marked = 0;
         for number in self.touched.drain(..) {
             self.cells[number as usize].settle();
         }
@@ -188,12 +185,6 @@ impl KeyTable {
         &self.cells[number as usize]
     }
 
-    /// Whether a cell has got another word in this seal.
-    #[must_use]
-    pub fn has_widened(&self) -> bool {
-        self.widened
-    }
-
     /// Viewers that subscribe to a key.
     #[must_use]
     pub fn viewers(&self, number: u32) -> &[u32] {
@@ -224,10 +215,7 @@ impl KeyTable {
 
     fn add_member(&mut self, slot: u32, number: u32, offset: Option<Offset>) {
         let cell = self.touch(number);
-        let words = cell.words().len();
         let place = cell.enter(slot, offset);
-        let widened = cell.words().len() > words;
-        self.widened |= widened;
         self.placed[slot as usize].push((number, place));
     }
 

@@ -16,9 +16,9 @@ use crate::sync::update::{Press, enters_len};
 use crate::sync::world::World;
 
 impl PartView {
-    /// Appends what is within reach now: all of it to be looked at, or where the viewer stands as it stood, what came,
-    /// went or moved alone, which is added to `moved`. `one` is an empty buffer. Where `anew`, what was not seen before may be out of reach though
-    /// nobody moved.
+    /// Appends what is within reach now. Looks at all of it or, where the viewer stands as it stood, at what came, went or
+    /// moved alone, which is added to `moved`. `one` is an empty buffer. Where `anew`, what was not seen before may be out
+    /// of reach though nobody moved.
     fn show(
         &mut self,
         part: &Part,
