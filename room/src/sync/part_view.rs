@@ -85,8 +85,8 @@ impl PartView {
     /// Reads something of each line of a cache on which it stands.
     #[inline]
     pub fn warm(&self) -> usize {
-        let flags = usize::from(self.moved) + usize::from(self.corners.is_some());
-        flags + self.order.len() + self.dirty.len() + self.seen.at_most() + self.shown.words().len()
+        let flags = usize::from(self.moved) ^ usize::from(self.corners.is_some());
+        flags ^ self.order.len() ^ self.dirty.len() ^ self.seen.at_most() ^ self.shown.words().len()
     }
 
     /// Reads something of each line of the lists that a look reads.

@@ -2,7 +2,6 @@
 
 use super::Viewer;
 use crate::sync::budget::Bucket;
-use crate::sync::interest::PartView;
 
 impl Viewer {
     /// Reads a little of what [`update`](Self::update) will of the next viewers, all over it, so that it is in the
@@ -11,11 +10,11 @@ impl Viewer {
     pub fn warm([far, next, near]: [Option<&Viewer>; 3]) {
         let own = |viewer: &Viewer| {
             let Viewer { look, window, behind, held, parts, bucket, .. } = viewer;
-            let flags = usize::from(*look) + usize::from(behind.is_some()) + parts.len();
-            flags + window.bytes() + held.len() + usize::from(*bucket == Bucket::default())
+            let flags = usize::from(*look) ^ usize::from(behind.is_some()) ^ parts.len();
+            flags ^ window.bytes() ^ held.len() ^ usize::from(*bucket == Bucket::default())
         };
-        let parts = |viewer: &Viewer| viewer.parts.iter().map(PartView::warm).sum::<usize>();
-        let lists = |viewer: &Viewer| viewer.parts.iter().map(PartView::warm_lists).sum::<usize>();
-        std::hint::black_box(far.map_or(0, own) + next.map_or(0, parts) + near.map_or(0, lists));
+        let parts = |viewer: &Viewer| viewer.parts.iter().fold(0, |sum, part| sum ^ part.warm());
+        let lists = |viewer: &Viewer| viewer.parts.iter().fold(0, |sum, part| sum ^ part.warm_lists());
+        std::hint::black_box(far.map_or(0, own) ^ next.map_or(0, parts) ^ near.map_or(0, lists));
     }
 }
