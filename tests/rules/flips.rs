@@ -248,3 +248,65 @@ fn views_that_change_their_form_lose_and_double_nothing() {
         }
     }
 }
+
+/// A connection that stands still and by slots, in a room that is by cells for one seal in which not all fits. In that
+/// seal `go` takes the dot that it is given out of sight.
+fn one_seal_by_cells(go: fn(&mut Link<Lab>, Id<Dot>)) -> (Link<Lab>, ConnectionId, Id<Dot>) {
+    let settings = Settings { update_cap: limits::PART, window: 80_000, ..Settings::default() };
+    let mut link = lab::seen_with(settings, || combine(parts()));
+    let conn = link.join();
+    let [two_keys, walks, goes] = [1, 0, 0].map(|hp| link.add(Dot { hp, ..Dot::default() }));
+    link.tick();
+    // It stands as it stood, and looks.
+    for x in [1.0, 2.0, 1.0] {
+        link.edit(|room| room.get_mut(walks).expect("it lives").set_x(x));
+        link.tick();
+    }
+    // No entity has several keys, and not all fits.
+    link.edit(|room| room.get_mut(two_keys).expect("it lives").set_hp(2));
+    for seed in 1..6 {
+        link.add(Crate { data: Bytes::from(noise(30_000, seed)), ..Crate::default() });
+    }
+    go(&mut link, goes);
+    link.tick();
+    // One has several again, and somebody walks.
+    link.edit(|room| {
+        room.get_mut(two_keys).expect("it lives").set_hp(3);
+        room.get_mut(walks).expect("it lives").set_x(2.0);
+    });
+    (link, conn, goes)
+}
+
+#[test]
+fn what_walks_away_while_a_room_is_by_cells_for_one_seal_stays_away() {
+    let (mut link, conn, goes) =
+        one_seal_by_cells(|link, id| link.edit(|room| room.get_mut(id).expect("it lives").set_x(500.0)));
+    for _ in 0..50 {
+        link.tick();
+    }
+    assert!(!link.sees(conn, goes), "it is out of range");
+}
+
+#[test]
+fn what_takes_the_slot_of_one_that_went_is_not_seen_for_it() {
+    let (mut link, conn, _) = one_seal_by_cells(|link, id| {
+        link.edit(|room| room.delete(id));
+    });
+    let far = link.add(Dot { x: 500.0, ..Dot::default() });
+    for _ in 0..50 {
+        link.tick();
+    }
+    assert!(!link.sees(conn, far), "it is out of range");
+}
+
+#[test]
+fn a_hidden_one_that_takes_the_slot_of_one_that_went_stays_hidden() {
+    let (mut link, conn, goes) = one_seal_by_cells(|link, id| {
+        link.edit(|room| room.delete(id));
+    });
+    link.add(lab::Deck::default());
+    for _ in 0..50 {
+        link.tick();
+    }
+    assert!(!link.sees(conn, goes), "it was deleted");
+}
