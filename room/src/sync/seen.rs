@@ -36,7 +36,7 @@ pub struct Found {
     pub cell: u32,
     /// Which of the cell's words.
     pub word: u32,
-    /// What it showed of it, and shows now.
+    /// What it showed of it.
     pub old: u64,
     /// What it shows now.
     pub new: u64,

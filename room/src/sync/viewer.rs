@@ -132,7 +132,8 @@ impl Scratch {
 
 /// The most bytes of a leave: a gap of IDs.
 const LEAVE_LEN: usize = 8;
-/// The most bytes of a group of records besides the records: tag, kind, two sets of fields, its end.
+/// The most bytes of a group of records besides the records: tag, kind, two sets of fields, its end. A packed one has one
+/// set, its layout and a longer end, which is less.
 const GROUP_HEAD: usize = 2 + 2 * limits::FIELDS.div_ceil(8) + 1;
 
 /// A seal, as every viewer meets it.

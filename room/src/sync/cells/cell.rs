@@ -169,7 +169,7 @@ impl Cell {
         &self.words
     }
 
-    /// The group of most of this seal's records of its changed members.
+    /// The group of the first of this seal's records of its changed members, and so of most of them.
     #[inline]
     #[must_use]
     pub fn group(&self) -> u32 {

@@ -58,6 +58,8 @@ impl Viewer {
     ) {
         if sealed.by_cells {
             self.look_at_all(sealed.parts, scratch);
+            // What comes, goes and moves in this seal is not added to what stands within reach.
+            self.parts.iter_mut().for_each(|view| view.known = false);
         }
         let Scratch {
             candidates,
