@@ -19,8 +19,9 @@ pub struct Steps {
     inverse: Option<f64>,
 }
 
-/// Added to a small number, it leaves the nearest whole one in the low bits.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
+/// Added to a number of less than 2^51, it leaves the nearest whole one in the low bits: at its size a float's last bit is
+/// worth 1.
+pub(crate) const WHOLE: f64 = 6_755_399_441_055_744.0;
 
 impl Steps {
     /// The steps of a range. The derive has checked it: finite, `min < max`, and no finer than the float holds.

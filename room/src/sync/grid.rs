@@ -1,6 +1,7 @@
 //! The geometry of grids: which cells a reach covers, and how each lies to it.
 
 use super::interest::Reach;
+use crate::field::quantize::WHOLE;
 use crate::limits;
 
 /// More than rounding makes of a few products.
@@ -190,8 +191,6 @@ pub(super) fn cell_on(x: f64, cell: f64) -> i64 {
 #[inline]
 fn floor(x: f64) -> i64 {
     if x.abs() < 2f64.powi(51) {
-        // At this size a float's last bit is 1, so the sum is rounded to a whole number, which stands in its low bits.
-        const WHOLE: f64 = 6_755_399_441_055_744.0;
         let sum = x + WHOLE;
         return sum.to_bits() as i64 - WHOLE.to_bits() as i64 - i64::from(sum - WHOLE > x);
     }

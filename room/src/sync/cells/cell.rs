@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use wide::f32x4;
 
+use crate::limits;
 use crate::store::bits::Ones;
 use crate::store::records::{self, RecordRef, Records};
 
@@ -86,9 +87,12 @@ pub struct Row {
 impl Row {
     /// The group has a higher number: see the seal's records.
     const MANY: u16 = u16::MAX;
+    /// A record fits a part, so its length fits the row.
+    const FITS: () = assert!(limits::PART <= u16::MAX as usize);
 
     #[inline]
     fn new(record: RecordRef) -> Row {
+        let () = Row::FITS;
         let group = record.group.min(Row::MANY.into()) as u16;
         Row { start: record.start, len: record.len as u16, group }
     }
