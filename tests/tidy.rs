@@ -23,8 +23,9 @@ const BASE: &[&str] = &["entity", "faults", "field", "limits", "schema", "store"
 const ABOVE: &[(&str, &[&str])] = &[
     ("sync", &[]),
     ("session", &[]),
-    ("room", &["sync", "session"]),
-    ("server", &["sync", "session", "room", "runtime"]),
+    ("storage", &["sync"]),
+    ("room", &["sync", "session", "storage"]),
+    ("server", &["sync", "session", "storage", "room", "runtime"]),
 ];
 
 /// Names that the crate's root re-exports from the base.

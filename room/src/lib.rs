@@ -10,6 +10,7 @@ pub mod schema;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod session;
+pub mod storage;
 pub mod store;
 pub mod sync;
 pub mod tick;

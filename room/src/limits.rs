@@ -130,6 +130,27 @@ pub const CLOSE_DISCARD: usize = KIB * KIB;
 /// Seconds that a stopping server waits for its sockets and rooms.
 pub const SHUTDOWN_SECONDS: u64 = 10;
 
+/// The most bytes of a room's label: what is shown of it while it sleeps.
+pub const LABEL: usize = KIB;
+/// Seconds that a room waits for its store; then it fails with 4012.
+pub const STORE_SECONDS: u64 = 5;
+/// Milliseconds until a commit that failed is tried again.
+pub const STORE_RETRY_MS: u64 = 250;
+/// The most bytes of one slice of a snapshot, and of one row of a room's log where one entity fits it.
+pub const SLICE: usize = 256 * KIB;
+/// Seconds of changes after which a snapshot is made, where the log has not outgrown the state before.
+pub const SNAPSHOT_SECONDS: u64 = 60;
+/// Seconds between two times that a room stores what changed of its coarse fields.
+pub const COARSE_SECONDS: u64 = 1;
+/// Automatic IDs that a room reserves at once.
+pub const ID_BLOCK: u64 = 1024;
+/// Former runs of a room of which it remembers how far they came.
+pub const INCARNATIONS: usize = 64;
+/// Hours that private state of an account is kept after its player has left (*setting*).
+pub const RETENTION_HOURS: u64 = 24;
+/// Seconds after a failure in which a room handles one event a tick.
+pub const CAUTIOUS_SECONDS: u64 = 60;
+
 /// The port of a server (*setting*).
 pub const PORT: u16 = 8787;
 /// Rooms of a server (*setting*).
