@@ -48,6 +48,7 @@
 //! ```
 
 mod client;
+mod durable;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -74,6 +75,8 @@ pub struct TestRoom<G: Game> {
     now: Duration,
     last_conn: u64,
     logs: Vec<Log>,
+    /// What wakes the room again, where it has a store.
+    store: Option<durable::Kept<G>>,
 }
 
 /// The room's end of a client.
@@ -102,6 +105,10 @@ impl<G: Game> TestRoom<G> {
     #[must_use]
     pub fn with(game: G, settings: Settings) -> TestRoom<G> {
         let runtime = Runtime::new(game, settings, [7; 32]).unwrap_or_else(|error| panic!("{error}"));
+        TestRoom::around(runtime, None)
+    }
+
+    fn around(runtime: Runtime<G>, store: Option<durable::Kept<G>>) -> TestRoom<G> {
         let mut room = TestRoom {
             runtime,
             schema: G::schema(),
@@ -109,6 +116,7 @@ impl<G: Game> TestRoom<G> {
             now: Duration::ZERO,
             last_conn: 0,
             logs: Vec::new(),
+            store,
         };
         room.deliver();
         room
@@ -332,7 +340,7 @@ impl<G: Game> TestRoom<G> {
     }
 
     fn carry_down(&mut self) -> bool {
-        let mut said = false;
+        let mut said = self.commit();
         while let Some(transmit) = self.runtime.poll_transmit() {
             said = true;
             let link = self.clients.iter_mut().find(|link| link.conn == Some(transmit.conn));

@@ -95,6 +95,17 @@ pub struct Kind {
     pub fields: &'static [FieldInfo],
 }
 
+impl Kind {
+    /// The fields that are stored only now and then.
+    #[must_use]
+    pub fn coarse(&self) -> FieldMask {
+        let mut mask = FieldMask::NONE;
+        let coarse = self.fields.iter().enumerate().filter(|(_, field)| field.coarse);
+        coarse.for_each(|(index, _)| mask.insert(index));
+        mask
+    }
+}
+
 /// What a schema says of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FieldInfo {

@@ -13,6 +13,12 @@ pub enum Fault {
     LeaveForgotten,
     /// A token is dropped as soon as the next one is made.
     TokenDropped,
+    /// What a tick says leaves before its commit is kept.
+    SendBeforeCommit,
+    /// An event is acknowledged before its hook ran.
+    AckBeforeHook,
+    /// Ticks are the same to a room whichever of its runs they are of.
+    RunForgotten,
 }
 
 #[cfg(feature = "faults")]

@@ -59,6 +59,8 @@ pub const ROOM_PAYLOAD: usize = 60 * KIB;
 pub const CLIENT_MESSAGE: usize = 32 * KIB;
 /// The most bytes of any message from the room: a part or an event and its head.
 pub const ROOM_MESSAGE: usize = 64 * KIB;
+/// The most bytes of the answer of work that a room spawned.
+pub const ANSWER: usize = KIB * KIB;
 /// The most levels of a game's message.
 pub const PAYLOAD_DEPTH: usize = 32;
 /// The most values in a game's message.

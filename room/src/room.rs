@@ -3,9 +3,11 @@
 mod calls;
 pub mod game;
 pub mod interest;
+mod journal;
 mod lens;
 pub mod log;
 mod outgoing;
+pub mod outside;
 pub mod runtime;
 mod sessions;
 mod views;
@@ -99,6 +101,7 @@ pub struct Room<G: Game> {
     sessions: Sessions<G>,
     rng: ChaCha12Rng,
     messages: Messages,
+    outside: outside::Said,
     kicks: Vec<(PlayerId, String)>,
     // Invariant: there, but for the moment of a seal, when the interest looks at the room.
     views: Option<Box<Views>>,
@@ -124,6 +127,7 @@ impl<G: Game> Room<G> {
             sessions: Sessions::default(),
             rng: ChaCha12Rng::from_seed(seed),
             messages: Messages::default(),
+            outside: outside::Said::default(),
             kicks: Vec::new(),
             views: Some(Box::new(views)),
         }

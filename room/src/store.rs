@@ -147,7 +147,19 @@ pub trait AnyStore: Any + Send + Sync {
     fn born(&mut self, row: u32, tick: Tick);
     /// Ends the writes since the last seal: stamps what changed and encodes it where the kind is visible.
     /// `wire_kind` is the number by which the kind travels, none for a hidden one.
-    fn seal(&mut self, tick: Tick, slots: &Slots, wire_kind: Option<u8>, records: &mut Records);
+    /// Says of entities that were there before which fields changed.
+    fn seal(
+        &mut self,
+        tick: Tick,
+        slots: &Slots,
+        wire_kind: Option<u8>,
+        records: &mut Records,
+        changes: Option<&mut Vec<(u32, FieldMask)>>,
+    );
+    /// Says when the fields of a row changed; those past the end of `changed` did when it was created.
+    fn restamp(&mut self, row: u32, created: Tick, changed: &[Tick]);
+    /// When each field of a row last changed.
+    fn change_ticks(&self, row: u32) -> &[Tick];
     /// The player who owns an entity.
     fn owner(&self, row: u32) -> Option<PlayerId>;
     /// The fields that changed after a tick.
@@ -219,7 +231,26 @@ impl<K: Entity> AnyStore for Store<K> {
         self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS].fill(tick);
     }
 
-    fn seal(&mut self, tick: Tick, slots: &Slots, wire_kind: Option<u8>, records: &mut Records) {
+    fn restamp(&mut self, row: u32, created: Tick, changed: &[Tick]) {
+        let row = row as usize;
+        let stamps = &mut self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
+        stamps.fill(created);
+        stamps.iter_mut().zip(changed).for_each(|(stamp, tick)| *stamp = *tick);
+    }
+
+    fn change_ticks(&self, row: u32) -> &[Tick] {
+        let row = row as usize;
+        &self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS]
+    }
+
+    fn seal(
+        &mut self,
+        tick: Tick,
+        slots: &Slots,
+        wire_kind: Option<u8>,
+        records: &mut Records,
+        mut noted: Option<&mut Vec<(u32, FieldMask)>>,
+    ) {
         let kind = K::SENT.zip(wire_kind);
         let Store { values, tracks, sizes, pending, changed, dirty, .. } = self;
         for slot in dirty.drain(..) {
@@ -231,22 +262,27 @@ impl<K: Entity> AnyStore for Store<K> {
             words.fill(0);
             let (value, track) = (&mut values[row], &mut tracks[row]);
             let stamps = &mut changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
-            let stamp = |field: usize| stamps[field] = tick;
-            match kind {
+            let found = match kind {
                 Some((sent, kind)) if info.created < tick => {
                     // The second set of fields that differences need would not fit a part beside the largest entities.
                     let tight = sizes[row] as usize + Self::CHANGE_HEAD > limits::PART;
-                    let changed = records.push(slot, info.id, kind, Self::FIELDS, |out, sealed| {
+                    records.push(slot, info.id, kind, Self::FIELDS, |out, sealed| {
                         if tight {
                             sealed.changed = record::seal_unsent(value, track, mask, tick);
                             (sent.since)(value, track, sealed.changed, Tick(tick.0 - 1), out);
                         } else {
                             (sent.seal)(value, track, &mask, tick, out, sealed);
                         }
-                    });
-                    changed.each(Self::FIELDS, stamp);
+                    })
                 }
-                _ => record::seal_unsent(value, track, mask, tick).each(Self::FIELDS, stamp),
+                _ => record::seal_unsent(value, track, mask, tick),
+            };
+            found.each(Self::FIELDS, |field| stamps[field] = tick);
+            if let Some(noted) = &mut noted
+                && info.created < tick
+                && !found.is_empty()
+            {
+                noted.push((slot, found));
             }
         }
     }

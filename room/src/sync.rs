@@ -188,6 +188,11 @@ impl Views {
         index as u32
     }
 
+    /// The room goes on from what was stored, at this tick.
+    pub fn wake(&mut self, tick: Tick) {
+        self.last = tick;
+    }
+
     /// Removes a connection's view; returns the bytes that its link carried in a second, where that is known.
     pub fn remove(&mut self, viewer: u32, now: Tick) -> Option<usize> {
         let gone = self.viewers[viewer as usize].take()?;

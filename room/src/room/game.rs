@@ -1,8 +1,11 @@
 //! What a game implements.
 
+use std::future::Future;
+
 use serde::de::DeserializeOwned;
 
 use super::interest::Visibility;
+use super::outside::{Answer, Effect, Payload};
 use super::{Calls, ConnectionId, Room};
 use crate::entity::{PlayerId, SessionId};
 use crate::schema::Schema;
@@ -25,8 +28,15 @@ pub trait Game: Sized + Send + Sync + 'static {
         Visibility::everything()
     }
 
-    /// The room was made.
+    /// The room was made: it is new, and nothing is stored of it.
     fn on_create(&mut self, room: &mut Room<Self>) {
+        let _ = room;
+    }
+
+    /// The room goes on from what its store has: entities, state and private states are as they were, and every session
+    /// is held. What the game keeps in its own fields is new, for this is another value of it.
+    /// [`on_drop`](Game::on_drop) follows for each session that was connected when the room ended.
+    fn on_wake(&mut self, room: &mut Room<Self>) {
         let _ = room;
     }
 
@@ -68,6 +78,22 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// A step of the simulation.
     fn on_tick(&mut self, room: &mut Room<Self>) {
         let _ = room;
+    }
+
+    /// Another room of this server sent a message.
+    fn on_message(&mut self, room: &mut Room<Self>, from: &str, message: Payload) {
+        let _ = (room, from, message);
+    }
+
+    /// Work that the room spawned has come to its end: what it gave, or why there is nothing.
+    fn on_answer(&mut self, room: &mut Room<Self>, name: &str, answer: Answer) {
+        let _ = (room, name, answer);
+    }
+
+    /// Does outside what [`Room::after_commit`] asked for: it is called until it succeeds, by later runs of the room
+    /// too. It may have succeeded before without the room's hearing of it; the effect's key is the same then.
+    fn perform(effect: Effect) -> impl Future<Output = Result<(), String>> + Send {
+        async move { Err(format!("the game asked for {} and has no `perform`", effect.key)) }
     }
 
     /// A player is gone: her last session has ended.

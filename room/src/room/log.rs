@@ -74,6 +74,16 @@ pub enum Log {
         /// The client's build.
         client: String,
     },
+    /// An event failed the room again and again; it is not tried any more.
+    #[error(
+        "event {number} of player {player} failed the room each time it was handled; it counts as failed"
+    )]
+    GaveUp {
+        /// The player.
+        player: PlayerId,
+        /// The event's number in her session.
+        number: u64,
+    },
     /// A game's hook panicked.
     #[error("{hook} panicked in tick {tick}: {message}")]
     HookPanicked {
@@ -160,6 +170,7 @@ impl Log {
             Log::Flooded { .. } => "flooded",
             Log::BadMessage { .. } => "bad_message",
             Log::BuildMismatch { .. } => "build_mismatch",
+            Log::GaveUp { .. } => "gave_up",
             Log::HookPanicked { .. } | Log::InterestPanicked { .. } => "hook_panicked",
             Log::SubscriptionCap { .. } | Log::KeyCap { .. } => "key_cap",
             Log::ViewCap { .. } => "view_cap",

@@ -3,11 +3,17 @@
 //! Every call that changes something is followed by a full drain of [`Runtime::poll_transmit`] and
 //! [`Runtime::poll_log`].
 
+mod caution;
+mod durable;
 mod heard;
 mod inbox;
+mod out;
+mod rows;
 mod seats;
 mod send;
 mod settings;
+mod snapshot;
+mod wake;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +25,7 @@ pub use super::ConnectionId;
 use super::calls::Calls;
 use super::game::{Dropped, Game};
 use super::log::{Log, LogGate};
+pub use super::outside::{Answer, Effect, Outside, Payload, Work, WorkFailed};
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
@@ -27,10 +34,12 @@ use crate::sync::workers::Workers;
 use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
 use crate::tick::Tick;
+use durable::Durable;
 use inbox::{Arrival, Inbox};
+use out::{Out, Source};
 pub use seats::Resuming;
-use send::{Out, Source};
 pub use settings::{Sessions, Settings, StartError};
+pub use wake::{Origin, WakeError};
 
 /// Who authentication says a client is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,21 +120,45 @@ pub struct Runtime<G: Game> {
     /// When the last tick ran.
     ticked_at: Duration,
     inbox: Inbox<G>,
-    accounts: BTreeMap<String, PlayerId>,
+    accounts: BTreeMap<String, Account>,
     next_player: u32,
+    /// The time of the world outside, in seconds since 1970, as the driver last said.
+    unix: u64,
     out: Out,
+    /// What the driver is to do outside; and what waits for a commit before that.
+    outside: std::collections::VecDeque<Outside>,
+    leaving: Vec<Outside>,
+    /// None for a room without a store.
+    durable: Option<Durable>,
     logs: std::collections::VecDeque<Log>,
     log_gate: LogGate,
     /// Panics in the interest that the log has not told of yet.
     interest_panics: u64,
 }
 
+/// What a room knows of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Account {
+    player: PlayerId,
+    /// When her last session ended, in seconds since 1970; none while she has one.
+    left: Option<u64>,
+}
+
 impl<G: Game> Runtime<G> {
-    /// Makes a room and runs `on_create`. One seed, one run.
+    /// Makes a room without a store and runs `on_create`. One seed, one run.
     pub fn new(game: G, settings: Settings, seed: [u8; 32]) -> Result<Self, StartError> {
         settings.validate()?;
         let schema = G::schema();
         schema.validate()?;
+        // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
+        let world = World::new(schema, other_seed(seed));
+        let mut runtime = Runtime::of_world(game, settings, seed, world);
+        runtime.game.on_create(&mut runtime.room);
+        Ok(runtime)
+    }
+
+    /// A room of a world that no hook has seen yet.
+    fn of_world(game: G, settings: Settings, seed: [u8; 32], world: World) -> Self {
         let interest = game.interest();
         let sync = SyncSettings {
             update_cap: settings.update_cap,
@@ -143,10 +176,6 @@ impl<G: Game> Runtime<G> {
         };
         let rates: Vec<_> = interest.parts.iter().map(|part| part.rates.clone()).collect();
         let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
-        // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
-        let mut ids = seed;
-        ids.iter_mut().for_each(|byte| *byte = !*byte);
-        let world = World::new(schema, ids);
         let room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         let mut runtime = Runtime {
             game,
@@ -158,14 +187,18 @@ impl<G: Game> Runtime<G> {
             inbox: Inbox::new(),
             accounts: BTreeMap::new(),
             next_player: 1,
+            unix: 0,
             out: Out::default(),
+            outside: std::collections::VecDeque::new(),
+            leaving: Vec::new(),
+            durable: None,
             logs: std::collections::VecDeque::new(),
             log_gate: LogGate::default(),
             interest_panics: 0,
         };
+        runtime.room.outside.origin = runtime.generation;
         runtime.note_unseen_kinds();
-        runtime.game.on_create(&mut runtime.room);
-        Ok(runtime)
+        runtime
     }
 
     fn note_unseen_kinds(&mut self) {
@@ -263,6 +296,7 @@ impl<G: Game> Runtime<G> {
     pub fn tick(&mut self, now: Duration) {
         self.room.tick = self.room.tick.next();
         self.ticked_at = now;
+        self.hold_output();
         for id in std::mem::take(&mut self.room.sessions.owing) {
             self.handle_waiting(id);
         }
@@ -274,6 +308,12 @@ impl<G: Game> Runtime<G> {
                 Arrival::Transient(event) => self.transient(conn, event),
                 Arrival::Leave => self.leave(conn),
                 Arrival::Drop(how) => self.drop_connection(conn, how),
+                Arrival::Mail(from, message) => {
+                    self.caught("on_message", |game, room| game.on_message(room, &from, message));
+                }
+                Arrival::Answer(name, answer) => {
+                    self.caught("on_answer", |game, room| game.on_answer(room, &name, answer));
+                }
             }
         }
         self.inbox.reuse(arrivals);
@@ -281,9 +321,14 @@ impl<G: Game> Runtime<G> {
         self.caught("on_tick", Game::on_tick);
         self.kick();
         self.watch();
-        if self.room.tick.0.is_multiple_of(u64::from(self.settings.send_every)) {
-            self.send();
+        // While a commit is on its way what changes waits for the next send.
+        if self.room.tick.0.is_multiple_of(u64::from(self.settings.send_every)) && !self.awaits_commit() {
+            self.send(None);
         }
+        if self.durable.is_none() {
+            self.settle_outside();
+        }
+        self.out.hold(false);
         self.note_clamped();
         self.note_flooded();
         self.out.forget_closed();
@@ -333,6 +378,27 @@ impl<G: Game> Runtime<G> {
         Some(Transmit { conn: item.conn, outgoing })
     }
 
+    /// The next thing to be done outside.
+    pub fn poll_outside(&mut self) -> Option<Outside> {
+        self.outside.pop_front()
+    }
+
+    /// Another room of the server sent a message.
+    pub fn handle_mail(&mut self, from: String, message: Payload) {
+        self.inbox.arrived(inbox::NOBODY, Arrival::Mail(from, message));
+    }
+
+    /// Work that the room spawned under a name has come to its end.
+    pub fn handle_answer(&mut self, name: String, answer: Answer) {
+        self.inbox.arrived(inbox::NOBODY, Arrival::Answer(name, answer));
+    }
+
+    /// The time of the world outside, in seconds since 1970: to be said when the room begins, and about once a minute.
+    pub fn handle_time(&mut self, unix: u64) {
+        self.unix = self.unix.max(unix);
+        self.forget_accounts();
+    }
+
     /// The next entry for the log.
     pub fn poll_log(&mut self) -> Option<Log> {
         self.logs.pop_front()
@@ -349,6 +415,11 @@ impl<G: Game> Runtime<G> {
 fn generation(seed: &[u8; 32]) -> u64 {
     let hash: [u8; 32] = Sha256::digest(seed).into();
     hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// A seed that tells nothing of another.
+fn other_seed(seed: [u8; 32]) -> [u8; 32] {
+    seed.map(|byte| !byte)
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

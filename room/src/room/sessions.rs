@@ -158,6 +158,19 @@ pub(super) struct Sessions<G: Game> {
     pub(super) ready: BTreeSet<SessionId>,
     /// Something of theirs waits for credit.
     pub(super) owing: BTreeSet<SessionId>,
+    /// What a store has not heard of yet; none where there is no store.
+    pub(super) unstored: Option<Unstored>,
+}
+
+/// What became of sessions since the last commit.
+#[derive(Debug, Default)]
+pub(super) struct Unstored {
+    /// Began, or changed in what [`StoredSession`](super::journal::entry::StoredSession) has.
+    pub(super) changed: BTreeSet<SessionId>,
+    /// Their events were handled, or something is new for their clients.
+    pub(super) progressed: BTreeSet<SessionId>,
+    /// They are over.
+    pub(super) ended: BTreeSet<SessionId>,
 }
 
 impl<G: Game> Default for Sessions<G> {
@@ -170,6 +183,7 @@ impl<G: Game> Default for Sessions<G> {
             last: SessionId(0),
             ready: BTreeSet::new(),
             owing: BTreeSet::new(),
+            unstored: None,
         }
     }
 }
@@ -213,7 +227,38 @@ impl<G: Game> Sessions<G> {
         self.of_player.entry(session.player).or_default().push(self.last);
         self.of_conn.insert(session.conn, self.last);
         self.by_id.insert(self.last, session);
+        self.changed(self.last);
         self.last
+    }
+
+    /// Puts back a session of an earlier run.
+    pub(super) fn restore(&mut self, id: SessionId, session: Session<G>) {
+        self.of_player.entry(session.player).or_default().push(id);
+        self.of_conn.insert(session.conn, id);
+        if let Some(until) = session.held {
+            self.holds.insert((until, id));
+        }
+        self.by_id.insert(id, session);
+        self.last = self.last.max(id);
+    }
+
+    /// The highest number given by earlier runs.
+    pub(super) fn restore_last(&mut self, last: SessionId) {
+        self.last = self.last.max(last);
+    }
+
+    /// Something of a session changed that a store must know.
+    pub(super) fn changed(&mut self, id: SessionId) {
+        if let Some(unstored) = &mut self.unstored {
+            unstored.changed.insert(id);
+        }
+    }
+
+    /// An event of a session was handled, or something is new for its client.
+    pub(super) fn progressed(&mut self, id: SessionId) {
+        if let Some(unstored) = &mut self.unstored {
+            unstored.progressed.insert(id);
+        }
     }
 
     pub(super) fn remove(&mut self, id: SessionId) -> Option<Session<G>> {
@@ -230,6 +275,11 @@ impl<G: Game> Sessions<G> {
         }
         self.ready.remove(&id);
         self.owing.remove(&id);
+        if let Some(unstored) = &mut self.unstored {
+            unstored.changed.remove(&id);
+            unstored.progressed.remove(&id);
+            unstored.ended.insert(id);
+        }
         Some(gone)
     }
 
@@ -240,10 +290,12 @@ impl<G: Game> Sessions<G> {
             (session.hidden_since, session.quiet_since) = (None, None);
             self.holds.insert((until, id));
         }
+        self.changed(id);
     }
 
     /// It has a new connection.
     pub(super) fn connect(&mut self, id: SessionId, conn: ConnectionId) -> Option<&mut Session<G>> {
+        self.changed(id);
         let session = self.by_id.get_mut(&id)?;
         if let Some(tick) = session.held.take() {
             self.holds.remove(&(tick, id));

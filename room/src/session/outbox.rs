@@ -17,6 +17,8 @@ pub struct Outbox {
     bytes: usize,
     // Invariant: bytes of those with numbers from `acknowledged` to `sent`.
     on_wire: usize,
+    /// The number of the last one that a store was given.
+    stored: u64,
 }
 
 impl Outbox {
@@ -24,6 +26,34 @@ impl Outbox {
     pub fn push(&mut self, message: Arc<[u8]>) {
         self.bytes += message.len();
         self.kept.push_back(message);
+    }
+
+    /// What an earlier run kept behind the acknowledged number; all of it is stored.
+    #[must_use]
+    pub fn restore(acknowledged: u64, kept: impl Iterator<Item = Arc<[u8]>>) -> Outbox {
+        let kept: VecDeque<_> = kept.collect();
+        let bytes = kept.iter().map(|message| message.len()).sum();
+        let stored = acknowledged + kept.len() as u64;
+        Outbox { kept, acknowledged, sent: acknowledged, bytes, on_wire: 0, stored }
+    }
+
+    /// The number of the last acknowledged one.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Those behind a number, with their numbers.
+    pub fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<[u8]>)> + '_ {
+        let first = number.max(self.acknowledged);
+        let kept = self.kept.iter().skip((first - self.acknowledged) as usize);
+        (first + 1..).zip(kept)
+    }
+
+    /// Those that no store was given, with their numbers; from now on all count as given.
+    pub fn take_unstored(&mut self) -> impl Iterator<Item = (u64, &Arc<[u8]>)> + '_ {
+        let stored = std::mem::replace(&mut self.stored, self.acknowledged + self.kept.len() as u64);
+        self.after(stored)
     }
 
     /// How many are kept.

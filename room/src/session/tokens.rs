@@ -53,6 +53,21 @@ impl Tokens {
         Tokens { fresh: Hashed::of(fresh), presented: None, displaced: Vec::new() }
     }
 
+    /// The hashes: of the fresh one, of the presented one, of displaced ones.
+    #[must_use]
+    pub fn hashes(&self) -> ([u8; 32], Option<[u8; 32]>, Vec<[u8; 32]>) {
+        let displaced = self.displaced.iter().map(|hashed| hashed.0).collect();
+        (self.fresh.0, self.presented.map(|hashed| hashed.0), displaced)
+    }
+
+    /// The tokens that have these hashes.
+    #[must_use]
+    pub fn of_hashes(fresh: [u8; 32], presented: Option<[u8; 32]>, displaced: Vec<[u8; 32]>) -> Tokens {
+        let mut displaced: Vec<Hashed> = displaced.into_iter().map(Hashed).collect();
+        displaced.truncate(limits::DISPLACED);
+        Tokens { fresh: Hashed(fresh), presented: presented.map(Hashed), displaced }
+    }
+
     /// What a token is worth here.
     #[must_use]
     pub fn check(&self, token: &Token) -> Known {
@@ -82,9 +97,9 @@ impl Tokens {
         self.fresh = Hashed::of(fresh);
     }
 
-    /// The client has the fresh one.
-    pub fn confirm(&mut self) {
-        self.presented = None;
+    /// The client has the fresh one. Returns whether that is news.
+    pub fn confirm(&mut self) -> bool {
+        self.presented.take().is_some()
     }
 }
 

@@ -1,7 +1,12 @@
 //! The world: every entity by slot and by ID.
 
+mod private;
+mod stored;
+
+pub use stored::Restored;
+
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -14,7 +19,7 @@ use crate::store::records::Records;
 use crate::store::slots::{Slot, Slots};
 use crate::store::{AnyStore, Store};
 use crate::tick::Tick;
-use crate::wire::record::{SentBytes, StoredRecord};
+use crate::wire::record::SentBytes;
 
 /// An entity that could not be created; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,18 +71,29 @@ pub struct World {
     /// Values clamped by quantization, since the last look.
     pub clamped: Clamped,
     state: Option<u32>,
-    privates: std::collections::BTreeMap<PlayerId, u32>,
+    privates: BTreeMap<PlayerId, u32>,
+    /// What the last seal found changed of entities that were there before, for a store; none where there is none.
+    changes: Option<Vec<(u32, FieldMask)>>,
+    /// Of each kind, the fields that are stored only now and then.
+    coarse: Vec<FieldMask>,
 }
 
 impl World {
     /// A world with nothing in it but the room's state. `seed` draws random IDs.
     #[must_use]
     pub fn new(schema: Schema, seed: [u8; 32]) -> World {
+        let mut world = World::empty(schema, seed);
+        world.ensure_state();
+        world
+    }
+
+    /// A world with nothing in it, to be filled with what was stored.
+    fn empty(schema: Schema, seed: [u8; 32]) -> World {
         // Fixed keys: no order of a hash map may differ between two runs of one seed.
         let hasher = || ahash::RandomState::with_seeds(1, 2, 3, 4);
         let stores =
             schema.entries().iter().filter_map(|k| k.make.as_ref()).map(|make| (make.store)()).collect();
-        let mut world = World {
+        World {
             stores,
             slots: Slots::default(),
             free: Vec::new(),
@@ -89,11 +105,17 @@ impl World {
             rekey: Vec::new(),
             clamped: Clamped::default(),
             state: None,
-            privates: std::collections::BTreeMap::new(),
+            privates: BTreeMap::new(),
+            changes: None,
+            coarse: schema.entries().iter().map(|entry| entry.kind.coarse()).collect(),
             schema,
-        };
-        world.state = world.insert_default(Role::State, EntityId::STATE);
-        world
+        }
+    }
+
+    fn ensure_state(&mut self) {
+        if self.state.is_none() {
+            self.state = self.insert_default(Role::State, EntityId::STATE);
+        }
     }
 
     /// The kinds.
@@ -199,37 +221,6 @@ impl World {
         let row = self.stores[kind].push_default(&*make, id, slot);
         self.occupy(slot, kind as u8, id, row);
         Some(slot)
-    }
-
-    /// The slot of a player's private state, created from its default where there is none and the schema has
-    /// such a kind.
-    pub fn ensure_private(&mut self, player: PlayerId) -> Option<u32> {
-        if let Some(slot) = self.privates.get(&player) {
-            return Some(*slot);
-        }
-        let id = self.random_id();
-        let slot = self.insert_default(Role::Private, id)?;
-        self.slots.0[slot as usize].private_to = Some(player);
-        self.privates.insert(player, slot);
-        Some(slot)
-    }
-
-    /// Deletes a player's private state.
-    pub fn remove_private(&mut self, player: PlayerId) {
-        if let Some(slot) = self.privates.remove(&player) {
-            self.remove_slot(slot);
-        }
-    }
-
-    /// The slot of a player's private state.
-    #[must_use]
-    pub fn private(&self, player: PlayerId) -> Option<u32> {
-        self.privates.get(&player).copied()
-    }
-
-    /// Players who have private state, in order.
-    pub fn private_players(&self) -> impl Iterator<Item = PlayerId> + '_ {
-        self.privates.keys().copied()
     }
 
     /// The slot of the room's state.
@@ -414,13 +405,18 @@ impl World {
         records.begin(self.slots.0.len());
         for slot in &self.born {
             let info = &mut self.slots.0[*slot as usize];
-            if info.live {
+            // What was stored keeps its ticks.
+            if info.live && info.created == Tick::ZERO {
                 info.created = tick;
                 self.stores[info.kind as usize].born(info.row, tick);
             }
         }
+        if let Some(changes) = &mut self.changes {
+            changes.clear();
+        }
         for (store, entry) in self.stores.iter_mut().zip(self.schema.entries()) {
-            store.seal(tick, &self.slots, entry.wire_index, records);
+            let changes = self.changes.as_mut().filter(|_| !entry.kind.ephemeral);
+            store.seal(tick, &self.slots, entry.wire_index, records, changes);
         }
         records.end();
     }
@@ -486,12 +482,5 @@ impl World {
     pub fn put_since(&self, slot: u32, mask: FieldMask, since: Tick, out: &mut SentBytes) {
         let info = self.info(slot);
         self.stores[info.kind as usize].put_since(info.row, mask, since, out);
-    }
-
-    /// The entity of any kind in whole values, for stores and inspection.
-    #[must_use]
-    pub fn stored(&self, id: EntityId) -> Option<StoredRecord> {
-        let info = self.info(self.slot(id)?);
-        Some(self.stores[info.kind as usize].stored(info.row))
     }
 }

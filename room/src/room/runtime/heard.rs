@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::caution::Verdict;
 use super::inbox::Arrival;
 use super::{Closed, Runtime};
 use crate::entity::SessionId;
+use crate::faults::{self, Fault};
 use crate::limits;
 use crate::room::game::{Dropped, Game, Peer};
 use crate::room::log::Log;
@@ -102,6 +104,9 @@ impl<G: Game> Runtime<G> {
         if !session.wait(Waiting { number, cost, said: Shared::new(said) }) {
             return Err((code::FLOOD, String::from("too many events wait for the room")));
         }
+        if faults::is(Fault::AckBeforeHook) {
+            self.out.message(conn, |out| RoomMessage::Ack(number).encode(out));
+        }
         self.inbox.arrived(conn, Arrival::Said(id));
         Ok(())
     }
@@ -140,6 +145,7 @@ impl<G: Game> Runtime<G> {
         if let Some(session) = self.room.sessions.get_mut(id) {
             session.hidden_since = hidden.then(|| session.hidden_since.unwrap_or(now));
         }
+        self.room.sessions.changed(id);
         if let Some(viewer) = self.room.by_id.get(&conn).copied() {
             self.room.views_mut().set_hidden(viewer, hidden);
         }
@@ -151,13 +157,17 @@ impl<G: Game> Runtime<G> {
             progress = self.room.views_mut().acknowledge(viewer, ack, now);
         }
         if let Some(session) = self.room.sessions.get_mut(id) {
-            session.tokens.confirm();
+            let confirmed = session.tokens.confirm();
             progress |= session.outbox.acknowledge(ack.events);
             if progress {
                 session.quiet_since = None;
             }
-            if session.outbox.has_unsent() {
+            let unsent = session.outbox.has_unsent();
+            if unsent {
                 self.room.sessions.ready.insert(id);
+            }
+            if confirmed {
+                self.room.sessions.changed(id);
             }
         }
     }
@@ -179,9 +189,23 @@ impl<G: Game> Runtime<G> {
     fn handle_credited(&mut self, id: SessionId) -> bool {
         let (rate, now) = (self.rate(), self.room.tick);
         let Some(session) = self.room.sessions.get_mut(id) else { return false };
-        if session.waiting.is_empty() {
-            return false;
+        let Some(number) = session.waiting.front().map(|waiting| waiting.number) else { return false };
+        match self
+            .durable
+            .as_mut()
+            .map_or(Verdict::Handle, |durable| durable.caution.judge((id, number), now))
+        {
+            Verdict::Handle => {}
+            Verdict::GiveUp => {
+                self.give_up(id);
+                return true;
+            }
+            Verdict::Wait => {
+                self.room.sessions.owing.insert(id);
+                return false;
+            }
         }
+        let Some(session) = self.room.sessions.get_mut(id) else { return false };
         if !session.credit.take(rate, now) {
             self.room.sessions.owing.insert(id);
             return false;
@@ -220,13 +244,33 @@ impl<G: Game> Runtime<G> {
         self.handled(id, number, answer.map(|answer| encoded(&answer)))
     }
 
+    /// The next event or call of a session failed the room often enough: it counts as failed, unhandled.
+    fn give_up(&mut self, id: SessionId) {
+        let Some(session) = self.room.sessions.get_mut(id) else { return };
+        let Some(Waiting { number, said, .. }) = session.next() else { return };
+        let player = session.player;
+        let answer = match said.into_inner() {
+            Said::Event(_) => encoded(&RoomMessage::Failed(number)),
+            Said::Call(_) => {
+                let outcome = Outcome::Refused("failed");
+                encoded(&RoomMessage::Result { call: number, tick: self.room.tick, outcome })
+            }
+        };
+        self.logs.push_back(Log::GaveUp { player, number });
+        self.handled(id, number, Some(answer));
+    }
+
     fn handled(&mut self, id: SessionId, number: u64, answer: Option<Arc<[u8]>>) {
+        if let Some(durable) = &mut self.durable {
+            durable.caution.done((id, number));
+        }
         if let Some(session) = self.room.sessions.get_mut(id) {
             session.handled = number;
             if let Some(answer) = answer {
                 session.outbox.push(answer);
             }
             self.room.sessions.ready.insert(id);
+            self.room.sessions.progressed(id);
         }
     }
 

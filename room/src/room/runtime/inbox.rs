@@ -6,6 +6,7 @@ use super::Join;
 use crate::entity::SessionId;
 use crate::room::ConnectionId;
 use crate::room::game::{Dropped, Game};
+use crate::room::outside::{Answer, Payload};
 
 /// One thing that arrived.
 pub(super) enum Arrival<G: Game> {
@@ -15,7 +16,14 @@ pub(super) enum Arrival<G: Game> {
     Transient(G::Event),
     Leave,
     Drop(Dropped),
+    /// From a room of this name.
+    Mail(String, Payload),
+    /// Of work of this name.
+    Answer(String, Answer),
 }
+
+/// What arrives from no connection.
+pub(super) const NOBODY: ConnectionId = ConnectionId(0);
 
 /// How far a connection is.
 #[derive(Debug, Default)]

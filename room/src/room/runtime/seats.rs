@@ -1,6 +1,7 @@
 //! Who sits where: joins, resumes, drops and the end of sessions.
 
-use super::{Join, Runtime, Sessions};
+use super::durable::Durable;
+use super::{Account, Join, Runtime, Sessions};
 use crate::entity::{PlayerId, SessionId};
 use crate::faults::{self, Fault};
 use crate::limits;
@@ -72,7 +73,7 @@ impl<G: Game> Runtime<G> {
             };
         }
         let player = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
-        let session = player.and_then(|player| self.room.sessions.of_player(*player).last());
+        let session = player.and_then(|known| self.room.sessions.of_player(known.player).last());
         let held = session.and_then(|id| self.room.sessions.get(*id)).is_some_and(|s| s.held.is_some());
         match (session, self.settings.sessions) {
             (Some(session), Sessions::Continue) => Ok(Plan::Continue(*session)),
@@ -117,7 +118,8 @@ impl<G: Game> Runtime<G> {
 
     /// A session begins.
     fn begin(&mut self, conn: ConnectionId, join: Join) {
-        let known = join.identity.account.as_ref().and_then(|account| self.accounts.get(account)).copied();
+        let known = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
+        let known = known.map(|known| known.player);
         let player = known.unwrap_or(PlayerId(self.next_player));
         if known.is_none() {
             self.next_player += 1;
@@ -133,7 +135,7 @@ impl<G: Game> Runtime<G> {
         let refused = match self.caught("on_join", |game, room| game.on_join(room, peer)) {
             Some(Ok(())) => {
                 if let Some(account) = join.identity.account.clone() {
-                    self.accounts.insert(account, player);
+                    self.note_account(account, Account { player, left: None });
                 }
                 self.logs.push_back(Log::Join { player, name: join.hello.name.clone() });
                 return self.welcome(conn, session, &join, Seating::Joined);
@@ -187,12 +189,52 @@ impl<G: Game> Runtime<G> {
     /// Gives a connection a view and a place among the connections.
     fn seat(&mut self, conn: ConnectionId, id: SessionId, claim: Option<&Claim>, scratch: G::Scratch) {
         let Some(session) = self.room.sessions.get(id) else { return };
-        // Of another generation nothing is as it was; of another run, no tick is known beyond its last.
-        let claim =
-            claim.map(|claim| (claim, (claim.generation == self.generation).then_some(claim.complete)));
+        let claim = claim.map(|claim| (claim, self.known_tick(claim)));
         let views = self.room.views.as_mut().expect("the views are there between two seals");
         let viewer = views.add(session.player, claim, session.pace, &self.room.world);
         self.sit(conn, id, viewer, scratch);
+    }
+
+    /// The tick up to which a client has what it claims to hold, as far as that means anything here: of another
+    /// generation nothing is as it was, and of another run nothing is known beyond what it committed.
+    fn known_tick(&self, claim: &Claim) -> Option<Tick> {
+        if claim.generation != self.generation {
+            return None;
+        }
+        let run = |durable: &Durable| {
+            let this = claim.incarnation == durable.epoch || faults::is(Fault::RunForgotten);
+            if this {
+                Some(claim.complete)
+            } else {
+                durable.runs.get(&claim.incarnation).map(|last| claim.complete.min(*last))
+            }
+        };
+        self.durable.as_ref().map_or(Some(claim.complete), run)
+    }
+
+    /// Takes note of an account.
+    fn note_account(&mut self, name: String, account: Account) {
+        if let Some(durable) = &mut self.durable {
+            durable.accounts.insert(name.clone());
+        }
+        self.accounts.insert(name, account);
+    }
+
+    /// Forgets accounts whose players have been away for so long that nothing is kept for them.
+    pub(super) fn forget_accounts(&mut self) {
+        let Some(hours) = self.settings.retention_hours else { return };
+        let now = self.unix;
+        let over = |account: &Account| account.left.is_some_and(|left| left + hours * 3600 <= now);
+        let forgotten: Vec<String> =
+            self.accounts.iter().filter(|(_, account)| over(account)).map(|(name, _)| name.clone()).collect();
+        for name in forgotten {
+            if let Some(gone) = self.accounts.remove(&name) {
+                self.room.world.remove_private(gone.player);
+            }
+            if let Some(durable) = &mut self.durable {
+                durable.accounts.insert(name);
+            }
+        }
     }
 
     fn sit(&mut self, conn: ConnectionId, id: SessionId, viewer: u32, scratch: G::Scratch) {
@@ -242,7 +284,7 @@ impl<G: Game> Runtime<G> {
             token: join.token,
             player,
             generation: self.generation,
-            incarnation: INCARNATION,
+            incarnation: self.durable.as_ref().map_or(ONLY_RUN, |durable| durable.epoch),
             tick: self.room.tick,
             tick_rate: self.settings.tick_rate,
             send_every: self.settings.send_every,
@@ -282,7 +324,7 @@ impl<G: Game> Runtime<G> {
         self.caught("on_drop", |game, room| game.on_drop(room, player, id, how));
     }
 
-    fn hold_seconds(&self, how: Dropped, hidden: u64) -> u32 {
+    pub(super) fn hold_seconds(&self, how: Dropped, hidden: u64) -> u32 {
         if let Some(seconds) = self.settings.hold_seconds {
             return seconds;
         }
@@ -304,15 +346,19 @@ impl<G: Game> Runtime<G> {
     /// A session ends, and with a player's last one her stay.
     pub(super) fn end(&mut self, id: SessionId, why: LeaveReason) {
         let Some(gone) = self.room.sessions.remove(id) else { return };
+        if let Some(durable) = &mut self.durable {
+            durable.caution.ended(id);
+        }
         self.unseat(gone.conn);
         let player = gone.player;
         if !self.room.sessions.of_player(player).is_empty() {
             return;
         }
         self.caught("on_leave", |game, room| game.on_leave(room, player, why));
-        // A player with an account keeps number and private state; a guest is forgotten.
-        if gone.account.is_none() {
-            self.room.world.remove_private(player);
+        // A player with an account keeps number and private state for a while; a guest is forgotten.
+        match gone.account {
+            Some(account) => self.note_account(account, Account { player, left: Some(self.unix) }),
+            None => self.room.world.remove_private(player),
         }
         self.logs.push_back(Log::Leave { player, why });
     }
@@ -357,4 +403,4 @@ impl<G: Game> Runtime<G> {
 }
 
 /// A room without a store has one run.
-const INCARNATION: u64 = 1;
+const ONLY_RUN: u64 = 1;

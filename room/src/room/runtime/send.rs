@@ -1,110 +1,25 @@
 //! A send: the seal, each connection's update, and the game's messages behind it.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::Runtime;
+use super::out::Source;
 use crate::entity::SessionId;
+use crate::room::Connection;
 use crate::room::game::Game;
 use crate::room::lens::RoomLens;
 use crate::room::log::Log;
 use crate::room::outgoing::{Class, Queued, Target};
-use crate::room::{Connection, ConnectionId};
+use crate::storage::State;
 use crate::sync::Views;
 use crate::sync::interest::Notes;
-use crate::sync::update::Letter;
 use crate::wire::message::RoomMessage;
 
-/// Where the bytes of something outgoing lie.
-#[derive(Clone)]
-pub(super) enum Source {
-    Own(Range<usize>),
-    Update(Letter),
-    Shared(Arc<[u8]>),
-    Close(u16, Range<usize>),
-    Abort,
-}
-
-pub(super) struct Item {
-    pub(super) conn: ConnectionId,
-    pub(super) source: Source,
-}
-
-/// What waits to be polled.
-#[derive(Default)]
-pub(super) struct Out {
-    pub(super) bytes: Vec<u8>,
-    /// What the last item lent.
-    lent: Option<Arc<[u8]>>,
-    items: Vec<Item>,
-    next: usize,
-    /// Connections closed since the last tick began: until it has ended, what they sent before is still handled.
-    closed: BTreeSet<ConnectionId>,
-}
-
-impl Out {
-    fn push(&mut self, conn: ConnectionId, source: Source) {
-        if !self.closed.contains(&conn) {
-            self.items.push(Item { conn, source });
-        }
-    }
-
-    /// Ends a connection without a close frame; what is pushed for it later is dropped.
-    pub(super) fn abort(&mut self, conn: ConnectionId) {
-        self.push(conn, Source::Abort);
-        self.closed.insert(conn);
-    }
-
-    /// Keeps a shared message for as long as the driver looks at it.
-    pub(super) fn lend(&mut self, message: Arc<[u8]>) -> &[u8] {
-        self.lent.insert(message)
-    }
-
-    pub(super) fn message(&mut self, conn: ConnectionId, encode: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.bytes.len();
-        encode(&mut self.bytes);
-        self.push(conn, Source::Own(start..self.bytes.len()));
-    }
-
-    /// Closes a connection; what is pushed for it later is dropped.
-    pub(super) fn close(&mut self, conn: ConnectionId, code: u16, reason: String) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(crate::session::close_reason(reason).as_bytes());
-        self.push(conn, Source::Close(code, start..self.bytes.len()));
-        self.closed.insert(conn);
-    }
-
-    /// A tick has taken the closed connections out of the room: nothing is pushed for them any more.
-    pub(super) fn forget_closed(&mut self) {
-        self.closed.clear();
-    }
-
-    pub(super) fn next(&mut self) -> Option<Item> {
-        if self.next == self.items.len() {
-            self.items.clear();
-            self.next = 0;
-            self.bytes.clear();
-            return None;
-        }
-        let Item { conn, source } = &self.items[self.next];
-        let item = Item { conn: *conn, source: source.clone() };
-        self.next += 1;
-        Some(item)
-    }
-
-    fn is_drained(&self) -> bool {
-        self.next == self.items.len()
-    }
-}
-
 impl<G: Game> Runtime<G> {
-    pub(super) fn send(&mut self) {
-        let updates = |item: &Item| matches!(item.source, Source::Update(_));
-        debug_assert!(
-            self.out.is_drained() || !self.out.items[self.out.next..].iter().any(updates),
-            "poll_transmit is drained before the next send"
-        );
+    /// Seals what changed and lays everything out that is sent of it. `rest` says what the room is to be where this is its
+    /// last seal.
+    pub(super) fn send(&mut self, rest: Option<State>) {
+        debug_assert!(!self.out.has_updates(), "poll_transmit is drained before the next send");
         let Some(mut views) = self.room.views.take() else { return };
         let tick = self.room.tick;
         views.encode(tick, &mut self.room.world);
@@ -121,6 +36,7 @@ impl<G: Game> Runtime<G> {
         self.push_ready();
         self.room.views = Some(views);
         self.write_notes(notes);
+        self.collect(rest);
         self.room.world.end_seal();
     }
 
@@ -182,6 +98,7 @@ impl<G: Game> Runtime<G> {
         match class {
             Class::Event => {
                 session.outbox.push(message.clone());
+                self.room.sessions.progressed(id);
                 self.push_kept(id);
             }
             Class::Transient if session.hidden_since.is_some() => {}

@@ -32,6 +32,8 @@ pub struct Settings {
     pub messages_per_second: u32,
     /// How many of them at once; 120 if not said.
     pub messages_burst: u32,
+    /// Hours that an account's private state is kept after its player has left; none for ever. 24 if not said.
+    pub retention_hours: Option<u64>,
     /// Strangers reach it: a panic in a hook costs that call and not the room.
     pub deployed: bool,
     /// The DEFLATE level at which large entities are compressed, once a version: 1 to 9, 9 if not said. At a send, where
@@ -57,6 +59,7 @@ impl Default for Settings {
             events_bytes: limits::EVENTS_BYTES,
             messages_per_second: limits::MESSAGES_PER_SECOND,
             messages_burst: limits::MESSAGES_BURST,
+            retention_hours: Some(limits::RETENTION_HOURS),
             deployed: false,
             piece_level: limits::PIECE_LEVEL,
             view_hash: false,

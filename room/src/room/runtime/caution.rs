@@ -1,0 +1,105 @@
+//! After a failure: one event a tick, and before each it is committed that it is being tried. So an event that fails
+//! the room can be told from the others, and fails it a few times and not for ever.
+
+use std::collections::BTreeMap;
+
+use super::rows::Rows;
+use crate::entity::SessionId;
+use crate::room::journal::Entry;
+use crate::tick::Tick;
+
+/// Runs that an event may fail before it is not tried again.
+const TRIES: u32 = 2;
+
+/// What a room knows of events that may fail it.
+#[derive(Debug, Default)]
+pub(super) struct Caution {
+    /// Up to when it is careful.
+    until: Tick,
+    /// Events that failed runs were about to handle, and in how many.
+    tried: BTreeMap<(SessionId, u64), u32>,
+    trying: Option<((SessionId, u64), Noted)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Noted {
+    No,
+    InCommit,
+    Kept,
+}
+
+/// What to do with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Handle it.
+    Handle,
+    /// Leave it for the next tick.
+    Wait,
+    /// It failed the room often enough.
+    GiveUp,
+}
+
+impl Caution {
+    pub(super) fn new(until: Tick, tried: BTreeMap<(SessionId, u64), u32>) -> Caution {
+        Caution { until, tried, trying: None }
+    }
+
+    /// Says what to do with the next event of a session.
+    pub(super) fn judge(&mut self, event: (SessionId, u64), now: Tick) -> Verdict {
+        if self.tried.get(&event).is_some_and(|times| *times >= TRIES) {
+            return Verdict::GiveUp;
+        }
+        if now > self.until && !self.tried.contains_key(&event) {
+            return Verdict::Handle;
+        }
+        match self.trying {
+            Some((trying, Noted::Kept)) if trying == event => Verdict::Handle,
+            None => {
+                self.trying = Some((event, Noted::No));
+                Verdict::Wait
+            }
+            Some(_) => Verdict::Wait,
+        }
+    }
+
+    /// An event was handled, or its session is over.
+    pub(super) fn done(&mut self, event: (SessionId, u64)) {
+        self.tried.remove(&event);
+        if self.trying.is_some_and(|(trying, _)| trying == event) {
+            self.trying = None;
+        }
+    }
+
+    /// Events of a session are not handled any more.
+    pub(super) fn ended(&mut self, session: SessionId) {
+        self.tried.retain(|(of, _), _| *of != session);
+        if self.trying.is_some_and(|((of, _), _)| of == session) {
+            self.trying = None;
+        }
+    }
+
+    /// Says what is being tried, where the log does not know it yet.
+    pub(super) fn put(&mut self, rows: &mut Rows) {
+        if let Some((event, noted @ Noted::No)) = &mut self.trying {
+            rows.push(&Entry::Trying { session: event.0, number: event.1 });
+            *noted = Noted::InCommit;
+        }
+    }
+
+    /// Says everything, for a snapshot.
+    pub(super) fn put_all(&self, rows: &mut Rows) {
+        for ((session, number), times) in &self.tried {
+            rows.push(&Entry::Tried { session: *session, number: *number, times: *times });
+        }
+        if let Some(((session, number), Noted::InCommit | Noted::Kept)) = self.trying {
+            rows.push(&Entry::Trying { session, number });
+        }
+    }
+
+    /// What was noted is kept.
+    pub(super) fn committed(&mut self) {
+        if let Some((_, noted @ Noted::InCommit)) = &mut self.trying {
+            *noted = Noted::Kept;
+        }
+    }
+}

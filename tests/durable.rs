@@ -1,0 +1,6 @@
+//! Rooms with a store, killed between two ticks and woken again: what a client saw stays, every event is handled once.
+
+#[path = "durable/game.rs"]
+mod game;
+#[path = "durable/kill.rs"]
+mod kill;
