@@ -153,6 +153,15 @@ pub const RETENTION_HOURS: u64 = 24;
 /// Seconds after a failure in which a room handles one event a tick.
 pub const CAUTIOUS_SECONDS: u64 = 60;
 
+/// Milliseconds until an effect that failed is tried again. Each gap is twice the one before.
+pub const EFFECT_GAP_MS: u64 = 500;
+/// The longest such gap, in milliseconds.
+pub const EFFECT_GAP_MOST_MS: u64 = 60_000;
+/// Milliseconds until a room that failed is woken again. Each gap is twice the one before, until it has run a minute.
+pub const WAKE_GAP_MS: u64 = 250;
+/// The longest such gap, in milliseconds.
+pub const WAKE_GAP_MOST_MS: u64 = 30_000;
+
 /// The port of a server (*setting*).
 pub const PORT: u16 = 8787;
 /// Rooms of a server (*setting*).

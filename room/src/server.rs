@@ -52,6 +52,7 @@ use crate::room::{Game, Room};
 use crate::runtime::Identity;
 pub use crate::runtime::Sessions;
 use crate::schema::Schema;
+use crate::storage::{Store, StoreError};
 use access::Access;
 use auth::Hook;
 use config::Config;
@@ -96,18 +97,32 @@ pub struct Server<G: Game> {
     config: Config,
     make: Make<G>,
     authenticate: Option<Hook>,
+    store: Option<Arc<dyn Store>>,
 }
 
 impl<G: Game> Server<G> {
     /// A server whose rooms are made by `make`, which is given the room's name. It is called on a thread where
     /// it may take long, such as to load a world.
     pub fn new(make: impl Fn(&str) -> G + Send + Sync + 'static) -> Server<G> {
-        Server { config: Config::default(), make: Arc::new(make), authenticate: None }
+        Server { config: Config::default(), make: Arc::new(make), authenticate: None, store: None }
     }
 
     /// The host name or address to listen on. Default: 127.0.0.1, which only this machine reaches.
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.config.host = host.into();
+        self
+    }
+
+    /// Keeps the rooms in a store, such as a [`SqliteStore`]: a process that is killed loses nothing that a client was
+    /// told, and the next one goes on with every room and every session. Without one, rooms live in memory alone.
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// Hours that an account's private state is kept after its player has left, or `None` for ever. Default: 24.
+    pub fn retention_hours(mut self, hours: Option<u64>) -> Self {
+        self.config.room.retention_hours = hours;
         self
     }
 
@@ -304,7 +319,7 @@ impl<G: Game> Server<G> {
     /// Fails where a setting has a value it cannot have, where a deployed server lacks what it needs, and where
     /// the address cannot be listened on.
     pub async fn start(self) -> Result<ServerHandle<G>, StartError> {
-        let Server { config, make, authenticate } = self;
+        let Server { config, make, authenticate, store } = self;
         let access = config.check(authenticate.is_some())?;
         let proxies = config.proxies()?;
         let schema = G::schema();
@@ -323,7 +338,15 @@ impl<G: Game> Server<G> {
             1 => None,
             several => Some(Threads::new(several).map_err(StartError::Threads)?),
         };
-        let registry = Registry::new(make, config.room, threads, config.sleep, config.max_rooms);
+        let stored = match store.clone() {
+            Some(store) => tokio::task::spawn_blocking(move || store.rooms()).await,
+            None => Ok(Ok(Vec::new())),
+        };
+        let stored = stored.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))?;
+        let (sleep, max_rooms) = (config.sleep, config.max_rooms);
+        let registry = Arc::new(Registry::new(make, config.room, threads, sleep, max_rooms, store));
+        // Before anybody can come in: a client that comes back finds her room.
+        registry.wake(stored, &stopped);
         let shared = Arc::new(Shared {
             schema,
             access,
@@ -332,7 +355,7 @@ impl<G: Game> Server<G> {
             opened: Instant::now(),
             door: Door::new(unjoined),
             authenticate,
-            registry: Arc::new(registry),
+            registry,
             hello: config.hello,
             rhythm: config.rhythm,
             connections: AtomicU64::new(1),
@@ -442,6 +465,9 @@ impl<G: Game> ServerHandle<G> {
             tracing::warn!(kind = "stopped", "server stopped while a room or a socket was still busy");
         } else {
             tracing::info!(kind = "stopped", "server stopped");
+        }
+        if let Some(store) = self.shared.registry.store.clone() {
+            let _ = tokio::task::spawn_blocking(move || store.close()).await;
         }
     }
 }

@@ -39,6 +39,8 @@ pub mod code {
     pub const NO_SESSION: u16 = 4007;
     /// The client sends too much.
     pub const FLOOD: u16 = 4008;
+    /// What is stored of the room cannot be loaded, or is newer than the game.
+    pub const NOT_LOADED: u16 = 4009;
     /// The room failed.
     pub const FAILED: u16 = 4012;
     /// The room kicked the player.

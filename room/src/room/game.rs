@@ -92,7 +92,7 @@ pub trait Game: Sized + Send + Sync + 'static {
 
     /// Does outside what [`Room::after_commit`] asked for: it is called until it succeeds, by later runs of the room
     /// too. It may have succeeded before without the room's hearing of it; the effect's key is the same then.
-    fn perform(effect: Effect) -> impl Future<Output = Result<(), String>> + Send {
+    fn perform(effect: Effect) -> impl Future<Output = Result<(), String>> + Send + 'static {
         async move { Err(format!("the game asked for {} and has no `perform`", effect.key)) }
     }
 

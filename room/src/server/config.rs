@@ -70,6 +70,9 @@ pub enum StartError {
     /// A room of the game could not run: its schema or a setting of its own has a fault.
     #[error(transparent)]
     Room(#[from] crate::runtime::StartError),
+    /// The store cannot say what it has.
+    #[error(transparent)]
+    Store(#[from] crate::storage::StoreError),
     /// The system gives no more threads.
     #[error("the room's threads cannot start: {0}; ask for fewer with `threads(…)`")]
     Threads(std::io::Error),

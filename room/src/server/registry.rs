@@ -1,6 +1,6 @@
 //! The rooms of a server by name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -10,6 +10,7 @@ use super::room_task::{self, Command};
 use crate::limits;
 use crate::room::Game;
 use crate::runtime::Settings;
+use crate::storage::{Store, StoredRoom};
 
 /// How a game is made for a room's name.
 pub(super) type Make<G> = Arc<dyn Fn(&str) -> G + Send + Sync>;
@@ -21,11 +22,14 @@ pub(super) struct Registry<G: Game> {
     pub(super) threads: Option<Threads>,
     pub(super) sleep: std::time::Duration,
     max_rooms: usize,
+    pub(super) store: Option<Arc<dyn Store>>,
     rooms: Mutex<Rooms<G>>,
 }
 
 struct Rooms<G: Game> {
     by_name: HashMap<String, Entry<G>>,
+    /// Stored rooms that do not run.
+    asleep: BTreeSet<String>,
     next: u64,
 }
 
@@ -61,9 +65,35 @@ impl<G: Game> Registry<G> {
         threads: Option<Threads>,
         sleep: std::time::Duration,
         max_rooms: usize,
+        store: Option<Arc<dyn Store>>,
     ) -> Registry<G> {
-        let rooms = Mutex::new(Rooms { by_name: HashMap::new(), next: 0 });
-        Registry { make, settings, threads, sleep, max_rooms, rooms }
+        let rooms = Mutex::new(Rooms { by_name: HashMap::new(), asleep: BTreeSet::new(), next: 0 });
+        Registry { make, settings, threads, sleep, max_rooms, store, rooms }
+    }
+
+    /// Wakes the rooms that ran when the last process ended, and takes note of those that sleep.
+    pub(super) fn wake(self: &Arc<Self>, stored: Vec<StoredRoom>, stop: &watch::Receiver<bool>) {
+        for room in stored {
+            let mut rooms = self.lock();
+            if room.awake {
+                self.begin(&mut rooms, &room.name, stop);
+            } else {
+                rooms.asleep.insert(room.name);
+            }
+        }
+    }
+
+    /// The way to a room that runs, or sleeps and is woken for it; none where there is no such room.
+    pub(super) fn reach(
+        self: &Arc<Self>,
+        name: &str,
+        stop: &watch::Receiver<bool>,
+    ) -> Option<mpsc::Sender<Command<G>>> {
+        let mut rooms = self.lock();
+        if let Some(entry) = rooms.by_name.get(name) {
+            return Some(entry.link.clone());
+        }
+        (rooms.asleep.contains(name) && !*stop.borrow()).then(|| self.begin(&mut rooms, name, stop).0)
     }
 
     /// The room of that name, created if need be.
@@ -79,17 +109,28 @@ impl<G: Game> Registry<G> {
         if rooms.by_name.len() >= self.max_rooms {
             return Err(NoPlace);
         }
+        let (link, ticket) = self.begin(&mut rooms, name, stop);
+        Ok((link, Ticket { _held: ticket }))
+    }
+
+    /// Starts a room's task.
+    fn begin(
+        self: &Arc<Self>,
+        rooms: &mut Rooms<G>,
+        name: &str,
+        stop: &watch::Receiver<bool>,
+    ) -> (mpsc::Sender<Command<G>>, Arc<()>) {
         let (link, commands) = mpsc::channel(limits::ROOM_QUEUE);
         let ticket = Arc::new(());
+        rooms.asleep.remove(name);
         let number = rooms.next;
         rooms.next += 1;
         let checks = Arc::new(Semaphore::new(limits::CHECKS));
         let entry = Entry { number, link: link.clone(), checks, ticket: ticket.clone() };
         rooms.by_name.insert(name.to_owned(), entry);
-        drop(rooms);
-        let place = Place { registry: self.clone(), name: name.to_owned(), number };
-        tokio::spawn(room_task::run(place, self.make.clone(), commands, stop.clone()));
-        Ok((link, Ticket { _held: ticket }))
+        let place = Place { registry: self.clone(), name: name.to_owned(), number, stop: stop.clone() };
+        tokio::spawn(room_task::run(place, self.make.clone(), commands));
+        (link, ticket)
     }
 
     /// The room of that name, if there is one.
@@ -122,6 +163,7 @@ impl<G: Game> Registry<G> {
 pub(super) struct Place<G: Game> {
     pub(super) registry: Arc<Registry<G>>,
     pub(super) name: String,
+    pub(super) stop: watch::Receiver<bool>,
     number: u64,
 }
 
@@ -135,6 +177,9 @@ impl<G: Game> Place<G> {
             .is_some_and(|entry| entry.number == self.number && Arc::strong_count(&entry.ticket) == 1);
         if unwanted {
             rooms.by_name.remove(&self.name);
+            if self.registry.store.is_some() {
+                rooms.asleep.insert(self.name.clone());
+            }
         }
         unwanted
     }

@@ -1,11 +1,16 @@
 //! One task a room: sole owner of its runtime and of its clock.
 
+mod begin;
+mod errands;
+mod keeper;
+mod rest;
+
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::frames::Message;
 use super::outbox::{End, Outbox};
@@ -15,9 +20,12 @@ use super::shutdown::stopped;
 use super::stats::RoomStats;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Resuming, Runtime, Transmit};
+use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Payload, Resuming, Runtime, Transmit};
 use crate::session::{Refusal, code};
+use crate::storage::State;
 use crate::wire::message::Resume;
+use errands::{Done, Errands};
+use keeper::{Keeper, Kept};
 
 /// What reaches a room from outside, in order of arrival.
 pub(super) enum Command<G: Game> {
@@ -29,6 +37,8 @@ pub(super) enum Command<G: Game> {
     Message { conn: ConnectionId, bytes: Message },
     /// A socket ended.
     Close { conn: ConnectionId, how: Closed },
+    /// Another room sends a message.
+    Mail { from: String, message: Payload },
     /// A look at the room between two ticks.
     Inspect(Look<G>),
     /// The loop's figures.
@@ -66,9 +76,11 @@ struct Link {
 }
 
 struct RoomTask<G: Game> {
-    place: Place<G>,
+    desk: Desk<G>,
     runtime: Runtime<G>,
-    commands: mpsc::Receiver<Command<G>>,
+    // None for a room without a store.
+    keeper: Option<Keeper>,
+    errands: Errands,
     // Looked up for each message, by numbers that the server itself gives.
     links: HashMap<ConnectionId, Link, ahash::RandomState>,
     // Connections that have taken permits since the last tick.
@@ -78,6 +90,8 @@ struct RoomTask<G: Game> {
     opened: Instant,
     pace: Pace,
     empty_since: Option<Duration>,
+    // When the room was last told the time of the world outside.
+    told_time: Duration,
     stats: RoomStats,
 }
 
@@ -86,6 +100,17 @@ enum Outcome {
     Stopped,
     Unwanted,
     Failed(String),
+    /// The store does not take what the room has to keep.
+    NotKept(String),
+}
+
+/// Something that the loop waits for.
+enum Step<G: Game> {
+    Turn,
+    Command(Command<G>),
+    Kept(Kept),
+    Errand(Done),
+    Improve,
 }
 
 /// What a message costs in its connection's inbox.
@@ -93,93 +118,154 @@ pub(super) fn cost(message: &[u8]) -> usize {
     message.len() + limits::MESSAGE_COST
 }
 
-/// Creates the room and runs it until it is stopped, unwanted or failed.
-pub(super) async fn run<G: Game>(
-    place: Place<G>,
-    make: Make<G>,
-    mut commands: mpsc::Receiver<Command<G>>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let runtime = match create(&place, make).await {
-        Ok(runtime) => runtime,
-        Err(message) => {
-            tracing::error!(kind = "failed", room = place.name, "the room could not be created: {message}");
-            place.leave();
-            return refuse(&mut commands, code::FAILED, NOT_SAVED).await;
+/// Creates the room, or wakes it, and runs it until it is stopped, unwanted or failed. One with a store is woken again
+/// after a failure; who comes meanwhile waits.
+pub(super) async fn run<G: Game>(place: Place<G>, make: Make<G>, commands: mpsc::Receiver<Command<G>>) {
+    let mut desk = Desk { place, commands };
+    let mut gap = WAKE_GAP;
+    loop {
+        let begun = Instant::now();
+        match begin::begin(&desk.place, make.clone()).await {
+            Ok(begun) => {
+                let mut task = RoomTask::new(desk, begun);
+                let outcome = task.run().await;
+                match task.end(outcome).await {
+                    Some(again) => desk = again,
+                    None => return,
+                }
+            }
+            Err(begin::Failed::ForNow(message)) => {
+                tracing::error!(kind = "failed", room = desk.place.name, "the room did not begin: {message}");
+            }
+            Err(begin::Failed::ForGood(code, message)) => {
+                tracing::error!(kind = "failed", room = desk.place.name, "the room cannot begin: {message}");
+                desk.place.leave();
+                return refuse(&mut desk.commands, code, NOT_LOADED).await;
+            }
         }
-    };
-    let mut task = RoomTask {
-        pace: Pace::new(place.registry.settings.tick_rate, Duration::ZERO),
-        place,
-        runtime,
-        commands,
-        links: HashMap::with_hasher(ahash::RandomState::with_seeds(9, 10, 11, 12)),
-        heard: Vec::new(),
-        overflowed: Vec::new(),
-        opened: Instant::now(),
-        empty_since: None,
-        stats: RoomStats::default(),
-    };
-    task.drain();
-    tracing::info!(kind = "created", room = task.place.name, "room created");
-    let outcome = task.run(&mut stop).await;
-    task.end(outcome).await;
-}
-
-/// Makes the game and its runtime on a thread where taking long disturbs nobody.
-async fn create<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, String> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| format!("no random seed: {error}"))?;
-    let (name, settings) = (place.name.clone(), place.registry.settings.clone());
-    let threads = place.registry.threads.clone();
-    let made = tokio::task::spawn_blocking(move || {
-        let mut runtime = Runtime::new(make(&name), settings, seed)?;
-        if let Some(threads) = threads {
-            runtime.set_workers(Box::new(threads));
+        if begun.elapsed() > Duration::from_secs(60) {
+            gap = WAKE_GAP;
         }
-        Ok::<_, crate::runtime::StartError>(runtime)
-    });
-    match made.await {
-        Ok(Ok(runtime)) => Ok(runtime),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(error) => Err(match error.try_into_panic() {
-            Ok(panic) => panic_message(&*panic),
-            Err(error) => error.to_string(),
-        }),
+        let mut stop = desk.place.stop.clone();
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return refuse(&mut desk.commands, code::GOING_AWAY, GOING_AWAY).await,
+            () = tokio::time::sleep(gap) => gap = (2 * gap).min(WAKE_GAP_MOST),
+        }
     }
 }
 
-/// The reason of a failure: rooms live in memory alone.
+/// What outlives one run of a room.
+struct Desk<G: Game> {
+    place: Place<G>,
+    commands: mpsc::Receiver<Command<G>>,
+}
+
+/// Until a room that failed is woken.
+const WAKE_GAP: Duration = Duration::from_millis(limits::WAKE_GAP_MS);
+/// The longest time until then.
+const WAKE_GAP_MOST: Duration = Duration::from_millis(limits::WAKE_GAP_MOST_MS);
+
+/// The reason of a failure of a room that lives in memory alone.
 const NOT_SAVED: &str = r#"{"saved":false}"#;
+/// The reason of a failure of a room with a store: all that was said is kept.
+const SAVED: &str = r#"{"saved":true}"#;
+/// The reason where what is stored cannot be loaded.
+const NOT_LOADED: &str = "the room could not be loaded";
 
 impl<G: Game> RoomTask<G> {
-    async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Outcome {
+    fn new(desk: Desk<G>, runtime: Runtime<G>) -> RoomTask<G> {
+        let registry = &desk.place.registry;
+        RoomTask {
+            pace: Pace::new(registry.settings.tick_rate, Duration::ZERO),
+            keeper: registry.store.clone().map(Keeper::new),
+            errands: Errands::new(),
+            desk,
+            runtime,
+            links: HashMap::with_hasher(ahash::RandomState::with_seeds(9, 10, 11, 12)),
+            heard: Vec::new(),
+            overflowed: Vec::new(),
+            opened: Instant::now(),
+            empty_since: None,
+            told_time: Duration::ZERO,
+            stats: RoomStats::default(),
+        }
+    }
+
+    async fn run(&mut self) -> Outcome {
+        let mut stop = self.desk.place.stop.clone();
         let deadline = |task: &Self| (task.opened + task.pace.next()).into();
-        let (stopped, due) = (stopped(stop), tokio::time::sleep_until(deadline(self)));
+        let (stopped, due) = (stopped(&mut stop), tokio::time::sleep_until(deadline(self)));
         tokio::pin!(stopped, due);
+        self.drain();
         loop {
+            let kept = async {
+                match &mut self.keeper {
+                    Some(keeper) => keeper.next().await,
+                    None => std::future::pending().await,
+                }
+            };
             let step = tokio::select! {
                 biased;
                 () = &mut stopped => return Outcome::Stopped,
-                () = &mut due => {
-                    let step = self.guarded(Self::turn);
-                    due.as_mut().reset(deadline(self));
-                    step
-                }
-                Some(command) = self.commands.recv() => self.guarded(|task| task.take(command)),
-                () = std::future::ready(()), if self.runtime.is_hasty() => self.guarded(|task| {
-                    task.runtime.improve();
-                }),
+                () = &mut due => Step::Turn,
+                kept = kept => Step::Kept(kept),
+                Some(command) = self.desk.commands.recv() => Step::Command(command),
+                done = self.errands.next::<G>() => Step::Errand(done),
+                () = std::future::ready(()), if self.runtime.is_hasty() => Step::Improve,
             };
-            if let Err(message) = step {
+            let is_turn = matches!(step, Step::Turn);
+            if let Step::Kept(kept) = step {
+                if let Err(outcome) = self.settle(kept) {
+                    return outcome;
+                }
+            } else if let Err(message) = self.guarded(|task| task.step(step)) {
                 return Outcome::Failed(message);
             }
-            if self.is_unwanted() {
-                return Outcome::Unwanted;
+            if is_turn {
+                due.as_mut().reset(deadline(self));
+            }
+            if self.is_empty() {
+                match self.rest(self.ending()).await {
+                    Ok(()) if self.desk.place.leave_if_unwanted() => return Outcome::Unwanted,
+                    // Somebody is on the way in.
+                    Ok(()) => {}
+                    Err(outcome) => return outcome,
+                }
             }
             // A room that is behind is always due; sockets of the same thread must come to their turn.
             tokio::task::yield_now().await;
         }
+    }
+
+    fn step(&mut self, step: Step<G>) {
+        match step {
+            Step::Turn => self.turn(),
+            Step::Command(command) => self.take(command),
+            Step::Improve => {
+                self.runtime.improve();
+            }
+            Step::Errand(Done::Performed(number)) => self.runtime.handle_performed(number),
+            Step::Errand(Done::Answer(name, answer)) => self.runtime.handle_answer(name, answer),
+            Step::Kept(_) | Step::Errand(Done::Nothing) => {}
+        }
+    }
+
+    /// What became of a commit.
+    fn settle(&mut self, kept: Kept) -> Result<(), Outcome> {
+        let room = &self.desk.place.name;
+        match kept {
+            Kept::Yes => {
+                self.runtime.handle_committed();
+                self.drain();
+            }
+            Kept::NotYet(error, true) => {
+                tracing::error!(kind = "store_failed", room, "a commit is tried again: {error}");
+            }
+            Kept::NotYet(..) => {}
+            Kept::No(error) => return Err(Outcome::NotKept(error.to_string())),
+        }
+        Ok(())
     }
 
     /// Runs what may call the game; a panic fails this room and no other.
@@ -193,17 +279,22 @@ impl<G: Game> RoomTask<G> {
         let now = self.now();
         self.handle(first, now);
         for _ in 0..limits::ROOM_QUEUE {
-            let Ok(command) = self.commands.try_recv() else { break };
+            let Ok(command) = self.desk.commands.try_recv() else { break };
             self.handle(command, now);
         }
     }
 
     /// What has arrived, then the steps that the elapsed time calls for.
     fn turn(&mut self) {
-        if let Ok(command) = self.commands.try_recv() {
+        if let Ok(command) = self.desk.commands.try_recv() {
             self.take(command);
         }
-        for _ in 0..self.pace.due(self.now()) {
+        let now = self.now();
+        if now.saturating_sub(self.told_time) >= MINUTE {
+            self.told_time = now;
+            self.runtime.handle_time(begin::unix_seconds());
+        }
+        for _ in 0..self.pace.due(now) {
             let begun = Instant::now();
             self.runtime.tick(self.now());
             self.drain();
@@ -241,13 +332,16 @@ impl<G: Game> RoomTask<G> {
                 }
                 self.runtime.handle_close(conn, now, how);
             }
+            Command::Mail { from, message } => self.runtime.handle_mail(from, message),
             Command::Inspect(look) => {
                 // Its panic is the asker's, who hears nothing; the room has not changed.
                 let _ = catch_unwind(AssertUnwindSafe(|| look(&self.runtime)));
             }
             Command::Stats(reply) => {
                 let (connections, sessions) = (self.links.len(), self.runtime.sessions());
-                let _ = reply.send(RoomStats { connections, sessions, ..self.stats.clone() });
+                let commit_times =
+                    self.keeper.as_ref().map(|keeper| keeper.waits.clone()).unwrap_or_default();
+                let _ = reply.send(RoomStats { connections, sessions, commit_times, ..self.stats.clone() });
             }
         }
         self.drain();
@@ -256,9 +350,15 @@ impl<G: Game> RoomTask<G> {
     /// Takes everything that the runtime has to say.
     fn drain(&mut self) {
         loop {
+            if let (Some(keeper), Some(commit)) = (&mut self.keeper, self.runtime.poll_commit()) {
+                keeper.give(commit);
+            }
+            while let Some(outside) = self.runtime.poll_outside() {
+                self.errands.run(outside, &self.desk.place);
+            }
             self.transmit();
             while let Some(log) = self.runtime.poll_log() {
-                tracing::info!(kind = log.kind(), room = self.place.name, "{log}");
+                tracing::info!(kind = log.kind(), room = self.desk.place.name, "{log}");
             }
             if self.overflowed.is_empty() {
                 return;
@@ -267,7 +367,7 @@ impl<G: Game> RoomTask<G> {
             for conn in std::mem::take(&mut self.overflowed) {
                 tracing::info!(
                     kind = "fell_behind",
-                    room = self.place.name,
+                    room = self.desk.place.name,
                     conn = conn.0,
                     "a socket does not drain"
                 );
@@ -327,8 +427,8 @@ impl<G: Game> RoomTask<G> {
         }
     }
 
-    /// Whether nobody has been here for long enough, and nobody is on the way in.
-    fn is_unwanted(&mut self) -> bool {
+    /// Whether nobody has been here for long enough.
+    fn is_empty(&mut self) -> bool {
         // A session that is held keeps its room. The runtime is asked only where it matters.
         if !self.links.is_empty() || self.runtime.sessions() > 0 {
             self.empty_since = None;
@@ -336,13 +436,17 @@ impl<G: Game> RoomTask<G> {
         }
         let now = self.now();
         let since = *self.empty_since.get_or_insert(now);
-        now.saturating_sub(since) >= self.place.registry.sleep && self.place.leave_if_unwanted()
+        now.saturating_sub(since) >= self.desk.place.registry.sleep
     }
 
-    async fn end(mut self, outcome: Outcome) {
-        let room = &self.place.name;
+    async fn end(mut self, outcome: Outcome) -> Option<Desk<G>> {
+        let room = self.desk.place.name.clone();
+        let saved = if self.keeper.is_some() { SAVED } else { NOT_SAVED };
         let (code, reason) = match &outcome {
             Outcome::Stopped => {
+                if let Err(Outcome::Failed(error) | Outcome::NotKept(error)) = self.rest(State::Awake).await {
+                    tracing::error!(kind = "failed", room, "what was not kept yet is lost: {error}");
+                }
                 tracing::info!(kind = "stopped", room, "room stopped with its server");
                 (code::GOING_AWAY, GOING_AWAY)
             }
@@ -352,14 +456,24 @@ impl<G: Game> RoomTask<G> {
             }
             Outcome::Failed(message) => {
                 tracing::error!(kind = "failed", room, "room failed: {message}");
-                (code::FAILED, NOT_SAVED)
+                self.note_failure().await;
+                (code::FAILED, saved)
+            }
+            Outcome::NotKept(message) => {
+                tracing::error!(kind = "failed", room, "room failed, for its store does: {message}");
+                (code::FAILED, saved)
             }
         };
-        self.place.leave();
         for link in self.links.values() {
             link.outbox.close(code, reason);
         }
-        refuse(&mut self.commands, code, reason).await;
+        let again = matches!(outcome, Outcome::Failed(_) | Outcome::NotKept(_)) && self.keeper.is_some();
+        if again {
+            return Some(self.desk);
+        }
+        self.desk.place.leave();
+        refuse(&mut self.desk.commands, code, reason).await;
+        None
     }
 
     fn now(&self) -> Duration {
@@ -370,13 +484,21 @@ impl<G: Game> RoomTask<G> {
 /// The reason that goes with 1001.
 pub(super) const GOING_AWAY: &str = "the server is going away";
 
+/// Between two times that a room is told the time.
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// Takes no more commands, and closes the sockets of those who were on their way in.
 async fn refuse<G: Game>(commands: &mut mpsc::Receiver<Command<G>>, code: u16, reason: &str) {
     commands.close();
     // Waits for who is being handed over just now, who would hear from nobody else.
     while let Some(command) = commands.recv().await {
-        if let Command::Open(open) = command {
-            open.outbox.close(code, reason);
+        match command {
+            Command::Open(open) => open.outbox.close(code, reason),
+            // Her session may be there, and is to be asked for again.
+            Command::Check(check) => {
+                let _ = check.reply.send(Err(Refusal::new(code, reason)));
+            }
+            _ => {}
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct RoomStats {
     pub bytes_sent: u64,
     /// What each of the last 4,096 ticks took, from its first hook until its last message was queued.
     pub tick_times: VecDeque<Duration>,
+    /// What each of the last 4,096 commits took, from the tick until the store had it; none without a store.
+    pub commit_times: VecDeque<Duration>,
 }
 
 /// Tick times kept.
@@ -37,11 +39,21 @@ impl RoomStats {
     /// longest. 0 before the first tick.
     #[must_use]
     pub fn tick_ms(&self, share: f64) -> f64 {
-        let mut times: Vec<_> = self.tick_times.iter().collect();
-        times.sort_unstable();
-        let rank = (share.clamp(0.0, 1.0) * times.len() as f64).ceil() as usize;
-        times.get(rank.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        ms(&self.tick_times, share)
     }
+
+    /// The milliseconds within which the given share of the last commits was kept.
+    #[must_use]
+    pub fn commit_ms(&self, share: f64) -> f64 {
+        ms(&self.commit_times, share)
+    }
+}
+
+fn ms(times: &VecDeque<Duration>, share: f64) -> f64 {
+    let mut times: Vec<_> = times.iter().collect();
+    times.sort_unstable();
+    let rank = (share.clamp(0.0, 1.0) * times.len() as f64).ceil() as usize;
+    times.get(rank.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
 #[cfg(test)]

@@ -1,0 +1,79 @@
+//! A room begins: its game is made, and its log read where it has one.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::panic_message;
+use crate::room::Game;
+use crate::runtime::{Origin, Runtime, WakeError};
+use crate::server::registry::{Make, Place};
+use crate::session::code;
+use crate::storage::StoreError;
+
+/// A room that did not begin.
+pub(super) enum Failed {
+    /// It may another time.
+    ForNow(String),
+    /// Nothing is gained by trying again. The code with which who comes is sent away.
+    ForGood(u16, String),
+}
+
+/// Makes the game and its runtime on a thread where taking long disturbs nobody.
+pub(super) async fn begin<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, Failed> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Failed::ForNow(format!("no random seed: {error}")))?;
+    let (name, settings) = (place.name.clone(), place.registry.settings.clone());
+    let (threads, store) = (place.registry.threads.clone(), place.registry.store.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        let mut runtime = match store {
+            None => Runtime::new(make(&name), settings, seed)
+                .map_err(|error| Failed::ForGood(code::FAILED, error.to_string()))?,
+            Some(store) => {
+                let taken = store.take(&name).map_err(of_store)?;
+                let woken = !taken.rows.is_empty();
+                let origin = Origin { room: Arc::from(name.as_str()), taken, unix: unix_seconds() };
+                let runtime = Runtime::open(make(&name), settings, seed, origin).map_err(of_wake)?;
+                let kind = if woken { "woken" } else { "created" };
+                tracing::info!(kind, room = name, sessions = runtime.sessions(), "room {kind}");
+                runtime
+            }
+        };
+        if let Some(threads) = threads {
+            runtime.set_workers(Box::new(threads));
+        }
+        Ok(runtime)
+    });
+    let runtime = match made.await {
+        Ok(made) => made?,
+        Err(error) => {
+            let message = match error.try_into_panic() {
+                Ok(panic) => panic_message(&*panic),
+                Err(error) => error.to_string(),
+            };
+            let stored = place.registry.store.is_some();
+            return Err(if stored {
+                Failed::ForNow(message)
+            } else {
+                Failed::ForGood(code::FAILED, message)
+            });
+        }
+    };
+    if place.registry.store.is_none() {
+        tracing::info!(kind = "created", room = place.name, "room created");
+    }
+    Ok(runtime)
+}
+
+fn of_store(error: StoreError) -> Failed {
+    let message = error.to_string();
+    if error.is_final() { Failed::ForGood(code::NOT_LOADED, message) } else { Failed::ForNow(message) }
+}
+
+fn of_wake(error: WakeError) -> Failed {
+    Failed::ForGood(code::NOT_LOADED, error.to_string())
+}
+
+/// The time, in seconds since 1970; 0 where the clock stands before that.
+pub(super) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

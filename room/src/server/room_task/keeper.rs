@@ -1,0 +1,105 @@
+//! A room's commits on their way to the store.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::limits;
+use crate::storage::{Commit, Store, StoreError};
+
+/// Gives a room's commits to its store, one at a time, and tries those again that it refuses for now.
+pub(super) struct Keeper {
+    store: Arc<dyn Store>,
+    under_way: Option<UnderWay>,
+    /// How long the last commits took.
+    pub(super) waits: VecDeque<Duration>,
+}
+
+struct UnderWay {
+    commit: Arc<Commit>,
+    begun: Instant,
+    answer: Answer,
+    /// Whether the log was told that the store refuses.
+    told: bool,
+}
+
+enum Answer {
+    Awaited(oneshot::Receiver<Result<(), StoreError>>),
+    /// It is tried again then.
+    Refused(tokio::time::Instant),
+}
+
+/// What became of a commit.
+pub(super) enum Kept {
+    Yes,
+    /// The store refuses for now; it is tried again. Whether that is news.
+    NotYet(StoreError, bool),
+    No(StoreError),
+}
+
+/// Commits whose times are kept.
+const WAITS: usize = 4096;
+
+impl Keeper {
+    pub(super) fn new(store: Arc<dyn Store>) -> Keeper {
+        Keeper { store, under_way: None, waits: VecDeque::new() }
+    }
+
+    pub(super) fn give(&mut self, commit: Arc<Commit>) {
+        let answer = self.send(&commit);
+        self.under_way = Some(UnderWay { commit, begun: Instant::now(), answer, told: false });
+    }
+
+    fn send(&self, commit: &Arc<Commit>) -> Answer {
+        let (done, answer) = oneshot::channel();
+        // The room may have ended when the answer comes.
+        self.store.commit(commit.clone(), Box::new(move |result| drop(done.send(result))));
+        Answer::Awaited(answer)
+    }
+
+    /// Waits until something becomes of the commit on its way; for ever where none is.
+    pub(super) async fn next(&mut self) -> Kept {
+        let Some(UnderWay { commit, answer, begun, .. }) = &mut self.under_way else {
+            return std::future::pending().await;
+        };
+        let given = match answer {
+            Answer::Refused(at) => {
+                tokio::time::sleep_until(*at).await;
+                let commit = commit.clone();
+                let answer = self.send(&commit);
+                if let Some(under_way) = &mut self.under_way {
+                    under_way.answer = answer;
+                }
+                return Box::pin(self.next()).await;
+            }
+            // A store that ends without an answer has ended for good.
+            Answer::Awaited(answer) => answer.await.unwrap_or(Err(StoreError::Closed)),
+        };
+        let waited = begun.elapsed();
+        match given {
+            Ok(()) => {
+                self.under_way = None;
+                if self.waits.len() == WAITS {
+                    self.waits.pop_front();
+                }
+                self.waits.push_back(waited);
+                Kept::Yes
+            }
+            Err(error) if error.is_final() || waited >= PATIENCE => {
+                self.under_way = None;
+                Kept::No(error)
+            }
+            Err(error) => {
+                let again = tokio::time::Instant::now() + Duration::from_millis(limits::STORE_RETRY_MS);
+                let Some(under_way) = &mut self.under_way else { return Kept::No(error) };
+                under_way.answer = Answer::Refused(again);
+                Kept::NotYet(error, !std::mem::replace(&mut under_way.told, true))
+            }
+        }
+    }
+}
+
+/// How long a room waits for its store.
+const PATIENCE: Duration = Duration::from_secs(limits::STORE_SECONDS);

@@ -1,0 +1,62 @@
+//! A room comes to rest: what it has not kept yet is kept.
+
+use super::keeper::Kept;
+use super::{Keeper, Outcome, RoomTask};
+use crate::room::Game;
+use crate::storage::State;
+
+impl<G: Game> RoomTask<G> {
+    /// What becomes of the room that nobody is in.
+    pub(super) fn ending(&self) -> State {
+        State::Asleep
+    }
+
+    /// Keeps all that the room has, and what it is from now on. A room without a store has nothing to keep.
+    pub(super) async fn rest(&mut self, state: State) -> Result<(), Outcome> {
+        if self.keeper.is_none() {
+            return Ok(());
+        }
+        // First what is on its way already.
+        self.commits_kept().await?;
+        let rested = self.guarded(|task| {
+            task.runtime.rest(state);
+            task.drain();
+        });
+        rested.map_err(Outcome::Failed)?;
+        self.commits_kept().await
+    }
+
+    /// Says in the log of a room that it failed, so that its next run is careful.
+    pub(super) async fn note_failure(&mut self) {
+        if self.commits_kept().await.is_err() {
+            return;
+        }
+        if let (Some(keeper), Some(commit)) = (&mut self.keeper, self.runtime.failure()) {
+            keeper.give(commit);
+            // Without it the next run is less careful.
+            let _ = settled(keeper).await;
+        }
+    }
+
+    /// Waits until the commit on its way is kept.
+    async fn commits_kept(&mut self) -> Result<(), Outcome> {
+        while self.runtime.awaits_commit() {
+            let Some(keeper) = &mut self.keeper else { return Ok(()) };
+            settled(keeper).await?;
+            self.runtime.handle_committed();
+            self.drain();
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the commit on its way.
+async fn settled(keeper: &mut Keeper) -> Result<(), Outcome> {
+    loop {
+        match keeper.next().await {
+            Kept::Yes => return Ok(()),
+            Kept::NotYet(..) => {}
+            Kept::No(error) => return Err(Outcome::NotKept(error.to_string())),
+        }
+    }
+}
