@@ -265,6 +265,12 @@ impl<G: Game> Runtime<G> {
         self.room.sessions.len() + self.inbox.joining()
     }
 
+    /// Whether something has arrived that the next tick handles.
+    #[must_use]
+    pub fn has_arrivals(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     /// A client asks to come in. It is seated at the next tick; where it cannot be, it is closed at once: 4004
     /// where the room is full, 4007 for a session that is not there, 4003 for another account's, 4005 where the
     /// session goes on elsewhere.

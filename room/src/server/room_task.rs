@@ -429,8 +429,9 @@ impl<G: Game> RoomTask<G> {
 
     /// Whether nobody has been here for long enough.
     fn is_empty(&mut self) -> bool {
-        // A session that is held keeps its room. The runtime is asked only where it matters.
-        if !self.links.is_empty() || self.runtime.sessions() > 0 {
+        // A session that is held keeps its room, and so does what is not done yet. The runtime is asked only where it matters.
+        let busy = self.runtime.has_arrivals() || self.errands.is_busy();
+        if !self.links.is_empty() || self.runtime.sessions() > 0 || busy {
             self.empty_since = None;
             return false;
         }

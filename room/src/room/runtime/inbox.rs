@@ -52,6 +52,11 @@ impl<G: Game> Inbox<G> {
         Inbox { arrivals: Vec::new(), sockets: BTreeMap::new(), joining: 0 }
     }
 
+    /// Whether nothing has arrived.
+    pub(super) fn is_empty(&self) -> bool {
+        self.arrivals.is_empty()
+    }
+
     /// How many wait for a seat.
     pub(super) fn joining(&self) -> usize {
         self.joining

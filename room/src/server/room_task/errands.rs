@@ -96,6 +96,13 @@ impl Errands {
         }
     }
 
+    /// Whether something is not done yet.
+    pub(super) fn is_busy(&self) -> bool {
+        let carrying = |mail: &mpsc::Sender<_>| mail.capacity() < mail.max_capacity();
+        let asked = self.names.values().any(|name| !matches!(name, For::Mail));
+        asked || self.mail.as_ref().is_some_and(carrying)
+    }
+
     /// Waits until a task has come to its end; for ever where there is none.
     pub(super) async fn next<G: Game>(&mut self) -> Done {
         let Some(ended) = self.tasks.join_next_with_id().await else { return std::future::pending().await };
