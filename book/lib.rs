@@ -22,6 +22,7 @@ chapters! {
     client: "src/client.md",
     sessions: "src/sessions.md",
     exactly_once: "src/exactly-once.md",
+    durability: "src/durability.md",
     outside: "src/outside.md",
     testing: "src/testing.md",
     limits: "src/limits.md",
