@@ -33,7 +33,7 @@ fn a_full_store_says_so_and_loses_nothing_it_has_kept() {
     let last = fill(&store, "a", 1, 1);
     assert!(last > 50, "{last}");
     assert!(!keep(&store, filled("a", 1, last + 1..last + 2, 10_000)).unwrap_err().is_final());
-    assert_eq!(store.take("a").unwrap().rows, bodies("a", 1..last + 1, 10_000));
+    assert!(store.take("a").unwrap().rows == bodies("a", 1..last + 1, 10_000));
     drop(store);
 
     let store = bounded(&folder, 2 << 20);
@@ -41,7 +41,7 @@ fn a_full_store_says_so_and_loses_nothing_it_has_kept() {
     assert_eq!((taken.epoch, taken.restored), (3, false));
     let more = fill(&store, "a", 3, last + 1);
     assert!(more > last + 50, "{last} and {more}");
-    assert_eq!(store.take("a").unwrap().rows, bodies("a", 1..more + 1, 10_000));
+    assert!(store.take("a").unwrap().rows == bodies("a", 1..more + 1, 10_000));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_full_store_works_again_once_something_is_let_go() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     drop(store);
-    assert_eq!(bounded(&folder, 1 << 20).take("b").unwrap().rows, waits.rows);
+    assert!(bounded(&folder, 1 << 20).take("b").unwrap().rows == waits.rows);
 }
 
 #[test]

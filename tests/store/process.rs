@@ -129,7 +129,10 @@ fn check(store: &SqliteStore, kept: &BTreeMap<String, u64>, seen: &mut BTreeMap<
     for room in ROOMS {
         let taken = store.take(room).unwrap();
         let end = taken.first + taken.rows.len() as u64;
-        assert_eq!(taken.rows, bodies(room, taken.first..end, LEN), "room {room}");
+        assert!(
+            taken.rows == bodies(room, taken.first..end, LEN),
+            "room {room} has other rows than were written"
+        );
         assert!(!taken.restored);
         let last = kept.get(room).copied().unwrap_or(0).max(seen.get(room).copied().unwrap_or(0));
         assert!(end > last, "room {room} ends before {end}, and {last} was kept");
@@ -213,7 +216,7 @@ fn what_a_kill_left_to_delete_is_deleted_by_the_next_process() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(rows(), 1001, "a log that was not looked at is let alone");
     let taken = store.take("a").unwrap();
-    assert_eq!((taken.first, taken.rows), (991, bodies("a", 991..1002, LEN)));
+    assert!((taken.first, taken.rows) == (991, bodies("a", 991..1002, LEN)));
     let began = Instant::now();
     while store.stats().trimmed < 990 {
         assert!(began.elapsed() < Duration::from_secs(60), "{:?}", store.stats());

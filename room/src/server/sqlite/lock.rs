@@ -62,7 +62,8 @@ impl LockFile {
             text += &format!("had {had:032x}\nhas {has:032x}\ncount {count:020}\n");
         }
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(text.as_bytes())
+        self.file.write_all(text.as_bytes())?;
+        if memory.is_none() { self.file.set_len(text.len() as u64) } else { Ok(()) }
     }
 
     /// As [`write`](Self::write), and survives a power cut.

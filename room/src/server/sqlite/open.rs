@@ -17,6 +17,9 @@ const BUSY: Duration = Duration::from_secs(1);
 /// Statements that a connection keeps prepared.
 const STATEMENTS: usize = 512;
 
+/// The shortest first page.
+const LEAST: u64 = 512;
+
 /// What was found.
 #[derive(Debug)]
 pub(super) struct Opened {
@@ -32,8 +35,16 @@ pub(super) struct Opened {
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Opened, OpenError> {
     let path = whole(path)?;
     let store = path.display().to_string();
-    let (mut lock, remembered) = LockFile::take(&path)?;
+    let (mut lock, mut remembered) = LockFile::take(&path)?;
     let named = |fault: Fault| fault.of_store(&store);
+    match std::fs::metadata(&path) {
+        Ok(file) => not_emptied(file.len(), remembered).map_err(named)?,
+        Err(_) => {
+            // What the lock file knows is of a store that somebody took away.
+            remembered = None;
+            lock.write(None).map_err(|error| OpenError::System { store: beside(&path, ".lock"), error })?;
+        }
+    }
     // Looked at before SQLite reads the WAL, which it may change.
     let wal = std::fs::metadata(beside(&path, "-wal")).is_ok_and(|wal| wal.len() > 0);
     let db = connect(&path).map_err(|error| named(error.into()))?;
@@ -92,6 +103,15 @@ fn whole(path: &Path) -> Result<PathBuf, OpenError> {
     let found =
         found.ok_or_else(|| OpenError::NoFolder { store: path.to_owned(), folder: folder.to_owned() })?;
     Ok(found.join(name))
+}
+
+/// SQLite takes a file that is shorter than the first page for a new one.
+fn not_emptied(length: u64, remembered: Option<Memory>) -> Result<(), Fault> {
+    let rows = remembered.map_or(0, |memory| memory.count);
+    if length < LEAST && (length > 0 || rows > 0) {
+        return Fault::wrong(format!("its file was cut to {length} bytes; to begin anew, delete the file"));
+    }
+    Ok(())
 }
 
 /// Whether nothing was written yet. A file in which SQLite's mode was set, and no more, has one page.

@@ -190,9 +190,9 @@ impl Writer {
             }
             Ok(answers)
         })?;
-        self.figures
-            .commits
-            .fetch_add(answers.iter().filter(|answer| answer.is_ok()).count() as u64, Relaxed);
+        let kept = jobs.iter().zip(&answers);
+        let kept = kept.filter(|(job, answer)| matches!(job, Job::Commit(..)) && answer.is_ok()).count();
+        self.figures.commits.fetch_add(kept as u64, Relaxed);
         let mut kept = |outcome: Outcome| {
             self.memory.count += outcome.count;
             if let Some((name, id)) = outcome.made {
