@@ -11,7 +11,8 @@
 //! ```
 //!
 //! `GET /rooms/<name>` with a WebSocket upgrade of the subprotocol `room.v1` joins a room; it is created when the
-//! first client has been let in. Everything here that waits, reads a clock or draws from the operating system's
+//! first client has been let in. `/codes/<code>` joins one by its code, `/any/<kind>` any one of a kind, and
+//! `GET /rooms` lists them. Everything here that waits, reads a clock or draws from the operating system's
 //! randomness stays here: a room's task gives its runtime bytes and time, and takes bytes from it.
 
 mod access;
@@ -19,6 +20,8 @@ mod auth;
 mod config;
 mod door;
 mod frames;
+mod goal;
+mod lag;
 mod listener;
 mod logs;
 mod outbox;
@@ -33,6 +36,7 @@ mod stats;
 mod threads;
 mod throttle;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -48,7 +52,7 @@ pub use stats::RoomStats;
 pub use threads::Threads;
 
 use crate::limits;
-use crate::room::{Game, Room};
+use crate::room::{Game, Label, Room};
 use crate::runtime::Identity;
 pub use crate::runtime::Sessions;
 use crate::schema::Schema;
@@ -72,6 +76,7 @@ struct Shared<G: Game> {
     door: Arc<Door>,
     authenticate: Option<Hook>,
     registry: Arc<Registry<G>>,
+    kinds: BTreeSet<String>,
     hello: Duration,
     rhythm: Rhythm,
     connections: AtomicU64,
@@ -245,6 +250,21 @@ impl<G: Game> Server<G> {
         self
     }
 
+    /// Rooms that one address (of IPv6, a /64) may have made in a minute, and at once; past it, a client that would
+    /// create another is sent away with 1013. Default: 30.
+    pub fn rooms_per_minute(mut self, rooms: u32) -> Self {
+        self.config.rooms_per_minute = rooms;
+        self
+    }
+
+    /// The kinds of rooms that clients may ask for at `/any/<kind>`, each like a room's name. Who does is seated in
+    /// the first room of the kind, in order of creation, that has a free seat, has not started and is not private;
+    /// where there is none, in a new one. Default: none.
+    pub fn kinds<S: Into<String>>(mut self, kinds: impl IntoIterator<Item = S>) -> Self {
+        self.config.kinds = kinds.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Seconds that a new socket has for its request, and again for its hello. Default: 10.
     pub fn hello_seconds(mut self, seconds: u64) -> Self {
         self.config.hello = Duration::from_secs(seconds);
@@ -323,7 +343,8 @@ impl<G: Game> Server<G> {
             1 => None,
             several => Some(Threads::new(several).map_err(StartError::Threads)?),
         };
-        let registry = Registry::new(make, config.room, threads, config.sleep, config.max_rooms);
+        let most = (config.max_rooms, config.rooms_per_minute);
+        let registry = Registry::new(make, config.room, threads, config.sleep, most);
         let shared = Arc::new(Shared {
             schema,
             access,
@@ -333,6 +354,7 @@ impl<G: Game> Server<G> {
             door: Door::new(unjoined),
             authenticate,
             registry: Arc::new(registry),
+            kinds: config.kinds.into_iter().collect(),
             hello: config.hello,
             rhythm: config.rhythm,
             connections: AtomicU64::new(1),
@@ -387,6 +409,22 @@ impl<G: Game> ServerHandle<G> {
     /// The URL of a room for a client on this machine.
     #[must_use]
     pub fn url(&self, room: &str) -> String {
+        self.url_of("rooms", room)
+    }
+
+    /// The URL of the room with this code for a client on this machine.
+    #[must_use]
+    pub fn url_by_code(&self, code: &str) -> String {
+        self.url_of("codes", code)
+    }
+
+    /// The URL of any room of a kind for a client on this machine.
+    #[must_use]
+    pub fn url_by_kind(&self, kind: &str) -> String {
+        self.url_of("any", kind)
+    }
+
+    fn url_of(&self, way: &str, what: &str) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
             address.set_ip(if address.is_ipv4() {
@@ -395,13 +433,19 @@ impl<G: Game> ServerHandle<G> {
                 std::net::Ipv6Addr::LOCALHOST.into()
             });
         }
-        format!("ws://{address}/rooms/{room}")
+        format!("ws://{address}/{way}/{what}")
     }
 
     /// The names of the rooms there are, in order.
     #[must_use]
     pub fn rooms(&self) -> Vec<String> {
         self.shared.registry.names()
+    }
+
+    /// What is shown of a room to those who are not in it, its code among it; `None` where there is no such room.
+    #[must_use]
+    pub fn label(&self, room: &str) -> Option<Label> {
+        self.shared.registry.label(room)
     }
 
     /// Looks at a room between two ticks. `None` where there is no such room, or `look` panicked.

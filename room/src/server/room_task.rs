@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use super::frames::Message;
+use super::lag::{Lag, Turn, Word};
 use super::outbox::{End, Outbox};
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
@@ -15,7 +16,7 @@ use super::shutdown::stopped;
 use super::stats::RoomStats;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Resuming, Runtime, Transmit};
+use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Resuming, Runtime, Site, Transmit, Way};
 use crate::session::{Refusal, code};
 use crate::wire::message::Resume;
 
@@ -49,12 +50,15 @@ pub(super) struct Check {
 /// A client on its way in.
 pub(super) struct Open {
     pub(super) conn: ConnectionId,
+    pub(super) way: Way,
     pub(super) join: Join,
     pub(super) outbox: Arc<Outbox>,
     /// Permits for bytes that the read task may hand over before the next tick.
     pub(super) inbox: Arc<Semaphore>,
     /// Keeps the room awake until it has taken this.
     pub(super) ticket: Ticket,
+    /// Hears whether the room keeps her, or gives her back so that she can ask elsewhere; there for who does that.
+    pub(super) answer: Option<oneshot::Sender<Option<Box<Open>>>>,
 }
 
 /// The room's end of a socket.
@@ -77,6 +81,7 @@ struct RoomTask<G: Game> {
     overflowed: Vec<ConnectionId>,
     opened: Instant,
     pace: Pace,
+    lag: Lag,
     empty_since: Option<Duration>,
     stats: RoomStats,
 }
@@ -96,11 +101,12 @@ pub(super) fn cost(message: &[u8]) -> usize {
 /// Creates the room and runs it until it is stopped, unwanted or failed.
 pub(super) async fn run<G: Game>(
     place: Place<G>,
+    site: Site,
     make: Make<G>,
     mut commands: mpsc::Receiver<Command<G>>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let runtime = match create(&place, make).await {
+    let runtime = match create(&place, site, make).await {
         Ok(runtime) => runtime,
         Err(message) => {
             tracing::error!(kind = "failed", room = place.name, "the room could not be created: {message}");
@@ -117,23 +123,27 @@ pub(super) async fn run<G: Game>(
         heard: Vec::new(),
         overflowed: Vec::new(),
         opened: Instant::now(),
+        lag: Lag::default(),
         empty_since: None,
         stats: RoomStats::default(),
     };
+    task.runtime.set_stopwatch(task.lag.stopwatch());
     task.drain();
+    task.publish();
     tracing::info!(kind = "created", room = task.place.name, "room created");
     let outcome = task.run(&mut stop).await;
     task.end(outcome).await;
 }
 
 /// Makes the game and its runtime on a thread where taking long disturbs nobody.
-async fn create<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, String> {
+async fn create<G: Game>(place: &Place<G>, site: Site, make: Make<G>) -> Result<Runtime<G>, String> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| format!("no random seed: {error}"))?;
-    let (name, settings) = (place.name.clone(), place.registry.settings.clone());
+    let settings = place.registry.settings.clone();
     let threads = place.registry.threads.clone();
     let made = tokio::task::spawn_blocking(move || {
-        let mut runtime = Runtime::new(make(&name), settings, seed)?;
+        let game = make(&site.name);
+        let mut runtime = Runtime::at(site, game, settings, seed)?;
         if let Some(threads) = threads {
             runtime.set_workers(Box::new(threads));
         }
@@ -203,7 +213,7 @@ impl<G: Game> RoomTask<G> {
         if let Ok(command) = self.commands.try_recv() {
             self.take(command);
         }
-        for _ in 0..self.pace.due(self.now()) {
+        for _ in 0..self.due() {
             let begun = Instant::now();
             self.runtime.tick(self.now());
             self.drain();
@@ -211,6 +221,25 @@ impl<G: Game> RoomTask<G> {
             self.stats.dropped_ticks = self.pace.dropped();
             self.release();
         }
+        self.publish();
+    }
+
+    /// How many steps to make in a turn that begins now.
+    fn due(&mut self) -> u32 {
+        let (due, now, before) = (self.pace.next(), self.now(), self.pace.dropped());
+        let steps = self.pace.due(now);
+        let turn = Turn { due, now, full: self.pace.is_full(), dropped: (before, self.pace.dropped()) };
+        let room = &self.place.name;
+        match self.lag.turn(turn) {
+            Some(Word::Behind { seconds, dropped, slowest }) => {
+                tracing::warn!(kind = "behind", room, seconds, dropped, slowest, "the room does not keep up");
+            }
+            Some(Word::CaughtUp { seconds, dropped }) => {
+                tracing::info!(kind = "caught_up", room, seconds, dropped, "the room keeps up again");
+            }
+            None => {}
+        }
+        steps
     }
 
     fn handle(&mut self, command: Command<G>, now: Duration) {
@@ -221,12 +250,7 @@ impl<G: Game> RoomTask<G> {
                 let _ = reply.send(self.runtime.check_resume(&resume));
                 drop(turn);
             }
-            Command::Open(open) => {
-                let Open { conn, join, outbox, inbox, ticket } = *open;
-                self.links.insert(conn, Link { outbox, inbox, taken: 0 });
-                self.runtime.handle_open(conn, now, join);
-                drop(ticket);
-            }
+            Command::Open(open) => self.open(*open, now),
             Command::Message { conn, bytes } => {
                 let Some(link) = self.links.get_mut(&conn) else { return };
                 if link.taken == 0 {
@@ -251,6 +275,31 @@ impl<G: Game> RoomTask<G> {
             }
         }
         self.drain();
+    }
+
+    /// Somebody is handed over. She has her seat from here on, if she gets one.
+    fn open(&mut self, open: Open, now: Duration) {
+        let Open { conn, way, join, outbox, inbox, ticket, answer } = open;
+        if let Some(join) = self.runtime.handle_open_by(conn, now, &way, join) {
+            let back = Open { conn, way, join, outbox, inbox, ticket, answer: None };
+            // Whoever does not wait for it is gone.
+            return drop(answer.map(|answer| answer.send(Some(Box::new(back)))));
+        }
+        self.links.insert(conn, Link { outbox, inbox, taken: 0 });
+        if answer.is_some_and(|answer| answer.send(None).is_err()) {
+            self.links.remove(&conn);
+            self.runtime.handle_close(conn, now, Closed::Broken);
+        }
+        // Before the ticket is given up: she is counted as on her way or as seated.
+        self.publish();
+        drop(ticket);
+    }
+
+    /// Tells the server how the room stands, so that it is listed and found as it is.
+    fn publish(&mut self) {
+        let (taken, most) = (self.runtime.sessions(), self.runtime.room().max_players());
+        let label = self.runtime.label_if_changed();
+        self.place.publish(taken, most, label);
     }
 
     /// Takes everything that the runtime has to say.
