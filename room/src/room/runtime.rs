@@ -30,6 +30,7 @@ use crate::sync::world::World;
 use crate::sync::{SyncSettings, Views, limit::Limit};
 use crate::tick::Tick;
 use inbox::{Arrival, Inbox};
+pub(crate) use seats::PRIVATE;
 use seats::Turned;
 pub use seats::{Resuming, Way};
 use send::{Out, Source};

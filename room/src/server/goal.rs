@@ -15,7 +15,7 @@ use super::room_task::{Command, GOING_AWAY, Open};
 use super::socket::{Stop, no_session};
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{ConnectionId, Join, Way};
+use crate::runtime::{ConnectionId, Join, PRIVATE, Way};
 use crate::session::code;
 
 /// What a socket's path asks for: a name, a code or a kind, in the form of a room's name.
@@ -94,9 +94,9 @@ async fn enter_room<G: Game>(
     stop: &watch::Receiver<bool>,
 ) -> Result<mpsc::Sender<Command<G>>, Stop> {
     let (resumes, address) = (newcomer.join.hello.resume.is_some(), newcomer.address);
-    let WayIn { mut link, ticket, .. } = way_in(shared, &aim.room, address, stop, resumes)?;
+    let WayIn { mut link, ticket, .. } = way_in(shared, &aim, address, stop, resumes)?;
     let Newcomer { conn, join, outbox, inbox, .. } = newcomer;
-    let open = Open { conn, way: aim.way, join, outbox, inbox, ticket, answer: None };
+    let open = Open { conn, way: aim.way.clone(), join, outbox, inbox, ticket, answer: None };
     let mut command = Command::Open(Box::new(open));
     // A room may end between being found and being told; then another takes its place.
     for _ in 0..ENTER_TRIES {
@@ -105,7 +105,7 @@ async fn enter_room<G: Game>(
         if *stop.borrow() {
             return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
         }
-        let other = way_in(shared, &aim.room, address, stop, resumes)?;
+        let other = way_in(shared, &aim, address, stop, resumes)?;
         link = other.link;
         if let Command::Open(open) = &mut command {
             open.ticket = other.ticket;
@@ -120,15 +120,15 @@ const ENTER_TRIES: usize = 4;
 /// The room, which is created for whom it holds no session.
 fn way_in<G: Game>(
     shared: &Arc<Shared<G>>,
-    room: &str,
+    aim: &Aim,
     address: IpAddr,
     stop: &watch::Receiver<bool>,
     resumes: bool,
 ) -> Result<WayIn<G>, Stop> {
     if resumes {
-        return shared.registry.reenter(room).ok_or_else(no_session);
+        return shared.registry.reenter(&aim.room).ok_or_else(no_session);
     }
-    shared.registry.enter(room, address, stop).map_err(no_place)
+    shared.registry.enter(&aim.room, &aim.way, address, stop).map_err(no_place)
 }
 
 fn no_place(why: NoPlace) -> Stop {
@@ -137,6 +137,7 @@ fn no_place(why: NoPlace) -> Stop {
         NoPlace::TooOften => {
             Stop::close(code::BUSY, "this address made too many rooms; try again in a minute")
         }
+        NoPlace::Private => Stop::close(code::NOT_ALLOWED, PRIVATE),
         NoPlace::NoLetters => Stop::close(code::SERVER_FAILED, "the server failed to make a room"),
     }
 }

@@ -117,8 +117,14 @@ impl Stopwatch for Watch {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::Server;
     use super::super::pace::Pace;
     use super::*;
+    use crate::room::{Game, Room};
+    use crate::runtime::Way;
+    use crate::schema::Schema;
 
     /// Turns of a room whose steps take so long, until that time; what the log says, and when.
     fn run(pace: &mut Pace, lag: &mut Lag, now: &mut Duration, step: u64, until: u64) -> Vec<(u64, Word)> {
@@ -166,6 +172,69 @@ mod tests {
             now += Duration::from_millis(stall);
             let said = run(&mut pace, &mut lag, &mut now, 1, 20_000);
             assert_eq!(said.len(), expected, "{said:?}");
+        }
+    }
+
+    /// A game whose ticks take long until it is told to hurry.
+    struct Slow(Arc<AtomicBool>);
+
+    impl Game for Slow {
+        type Event = ();
+        type Scratch = ();
+        fn schema() -> Schema {
+            Schema::new()
+        }
+        fn on_tick(&mut self, _room: &mut Room<Self>) {
+            if !self.0.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn the_log_names_the_hook_that_a_room_is_behind_for() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt().json().flatten_event(true).with_writer(move || writer.clone());
+        let _guard = tracing::subscriber::set_default(log.finish());
+        let hurry = Arc::new(AtomicBool::new(false));
+        let told = hurry.clone();
+        let server = Server::new(move |_| Slow(told.clone())).port(0).start().await.expect("a server");
+        let (_stop, stopped) = tokio::sync::watch::channel(false);
+        let registry = &server.shared.registry;
+        let _way = registry.enter("slow", &Way::Name, [127, 0, 0, 1].into(), &stopped).expect("a room");
+        let line = |kind: &str| {
+            let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+            text.lines().find(|line| line.contains(&format!("\"kind\":\"{kind}\""))).map(str::to_owned)
+        };
+        let began = Instant::now();
+        while line("behind").is_none() {
+            assert!(began.elapsed() < Duration::from_secs(20), "no word");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(began.elapsed() >= Duration::from_secs(limits::BEHIND_SECONDS));
+        hurry.store(true, Ordering::Relaxed);
+        while line("caught_up").is_none() {
+            assert!(began.elapsed() < Duration::from_secs(30), "no word");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let behind = line("behind").unwrap();
+        for part in ["\"room\":\"slow\"", "\"seconds\":", "\"dropped\":", "\"slowest\":\"on_tick "] {
+            assert!(behind.contains(part), "{part} in {behind}");
         }
     }
 }

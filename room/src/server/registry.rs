@@ -15,7 +15,7 @@ use super::room_task::{self, Command};
 use super::throttle::Allowance;
 use crate::limits;
 use crate::room::{Game, Label};
-use crate::runtime::{Settings, Site};
+use crate::runtime::{Settings, Site, Way};
 pub(super) use index::Rank;
 use index::{Index, letters};
 
@@ -86,13 +86,15 @@ pub(super) struct Ticket {
     _held: Arc<()>,
 }
 
-/// Why there is no place for another room.
+/// Why a room is not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoPlace {
     /// The server has as many rooms as it may have.
     Full,
     /// The address has had as many made as it may.
     TooOften,
+    /// The room is private, and sleeps.
+    Private,
     /// The system gives no random letters.
     NoLetters,
 }
@@ -131,16 +133,21 @@ impl<G: Game> Registry<G> {
         }
     }
 
-    /// The room of that name, created if need be for a client of that address.
+    /// The room of that name, created if need be for a client of that address, or woken. One that sleeps and is
+    /// private is not woken for who knows its name alone: nobody has a session in it.
     pub(super) fn enter(
         self: &Arc<Self>,
         name: &str,
+        way: &Way,
         address: IpAddr,
         stop: &watch::Receiver<bool>,
     ) -> Result<WayIn<G>, NoPlace> {
         let mut rooms = self.lock();
         if let Some(entry) = rooms.by_name.get(name) {
             return Ok(entry.way_in());
+        }
+        if *way == Way::Name && rooms.known.get(name).is_some_and(|label| label.private) {
+            return Err(NoPlace::Private);
         }
         self.start(&mut rooms, name.to_owned(), "room", address, stop)
     }
@@ -382,5 +389,92 @@ impl<G: Game> Place<G> {
 impl<G: Game> Drop for Place<G> {
     fn drop(&mut self) {
         self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Schema;
+
+    struct Quiet;
+
+    impl Game for Quiet {
+        type Event = ();
+        type Scratch = ();
+        fn schema() -> Schema {
+            Schema::new()
+        }
+    }
+
+    fn registry(max_rooms: usize) -> Arc<Registry<Quiet>> {
+        let make: Make<Quiet> = Arc::new(|_| Quiet);
+        let sleep = Duration::from_secs(60);
+        Arc::new(Registry::new(make, Settings::default(), None, sleep, (max_rooms, 3)))
+    }
+
+    fn ip(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    fn asleep(code: &str) -> Label {
+        let (code, kind) = (code.to_owned(), "duel".to_owned());
+        Label { code, kind, created: 5, private: true, max_players: Some(2), ..Label::default() }
+    }
+
+    #[tokio::test]
+    async fn a_room_that_sleeps_is_found_by_code_and_by_name_and_is_what_it_was() {
+        let registry = registry(10);
+        registry.remember("den", asleep("KWMTRX"));
+        assert_eq!(registry.by_code("kwmtrx", ip(1)), Some(Some("den".to_owned())));
+        assert_eq!((registry.names().len(), registry.list(None, "").len()), (0, 0), "it does not run");
+        let (_stop, stopped) = watch::channel(false);
+        assert_eq!(registry.enter("den", &Way::Name, ip(1), &stopped).err(), Some(NoPlace::Private));
+        let way = registry.enter("den", &Way::Code, ip(1), &stopped).expect("it wakes");
+        let label = || {
+            let rooms = registry.lock();
+            rooms.by_name["den"].label.clone()
+        };
+        assert_eq!(label(), asleep("KWMTRX"));
+        assert_eq!(way.rank.0, 5, "it stands where it was made");
+        assert!(registry.any("duel", None, true, ip(1), &stopped).expect("asked").is_none(), "private");
+        drop(way);
+        registry.forget("den");
+        assert_eq!(registry.by_code("KWMTRX", ip(1)), Some(Some("den".to_owned())), "it runs still");
+        registry.lock().remove("den");
+        assert_eq!(registry.by_code("KWMTRX", ip(1)), Some(None));
+    }
+
+    #[tokio::test]
+    async fn waking_rooms_do_not_count_as_new_ones_and_new_ones_do() {
+        let registry = registry(100);
+        let (_stop, stopped) = watch::channel(false);
+        for n in 0..10 {
+            registry.remember(&format!("old-{n}"), Label::default());
+            assert!(registry.enter(&format!("old-{n}"), &Way::Name, ip(1), &stopped).is_ok());
+        }
+        let new = |n: u8, address| registry.enter(&format!("new-{n}"), &Way::Name, address, &stopped).err();
+        assert_eq!([1, 2, 3, 4].map(|n| new(n, ip(1))), [None, None, None, Some(NoPlace::TooOften)]);
+        assert_eq!(new(4, ip(2)), None);
+        let codes: std::collections::BTreeSet<_> =
+            registry.names().iter().map(|name| registry.label(name).expect("it runs").code).collect();
+        assert_eq!(codes.len(), 14, "each has a code of its own");
+    }
+
+    #[tokio::test]
+    async fn while_some_are_on_their_way_into_a_room_others_get_another_one() {
+        let registry = registry(2);
+        let (_stop, stopped) = watch::channel(false);
+        let any = |after, crowded| registry.any("duel", after, crowded, ip(1), &stopped);
+        let ways: Vec<_> = (0..2 * limits::SEATS)
+            .map(|_| any(None, false).ok().flatten().expect("a seat, as far as one can tell"))
+            .collect();
+        assert_eq!(registry.names().len(), 2);
+        assert_eq!(any(None, false).err(), Some(NoPlace::Full));
+        let first = any(None, true).ok().flatten().expect("somebody may not arrive");
+        assert_eq!(first.rank, ways[0].rank);
+        let second = any(Some(first.rank), true).ok().flatten().expect("the next one");
+        assert!(second.rank > first.rank);
+        assert!(any(Some(second.rank), true).expect("asked").is_none());
     }
 }

@@ -125,10 +125,7 @@ impl<G: Game> Runtime<G> {
         };
         let label = self.room.label();
         match way {
-            Way::Name if label.private => {
-                let reason = "the room is private: its code lets new players in";
-                Err(Turned::Away(Refusal::new(code::NOT_ALLOWED, reason)))
-            }
+            Way::Name if label.private => Err(Turned::Away(Refusal::new(code::NOT_ALLOWED, PRIVATE))),
             Way::Kind(kind) if full.is_some() || !label.is_open() || label.kind != *kind => Err(Turned::Back),
             Way::Name | Way::Code | Way::Kind(_) => full.map_or(Ok(true), |full| Err(Turned::Away(full))),
         }
@@ -390,6 +387,9 @@ impl<G: Game> Runtime<G> {
         }
     }
 }
+
+/// What somebody hears who knows a private room's name alone.
+pub(crate) const PRIVATE: &str = "the room is private: its code lets new players in";
 
 /// A room without a store has one run.
 const INCARNATION: u64 = 1;
