@@ -247,10 +247,10 @@ async fn who_tries_codes_is_stopped_and_others_are_not() {
         drop(Guest::at(&server.url_by_code(&code)).await);
     }
     for _ in 0..10 {
-        let (got, reason) = refused(&server.url_by_code("XXXXXX")).await;
-        assert_eq!((got, &*reason), (4003, "no room has the code XXXXXX; ask for it again"));
+        let (got, reason) = refused(&server.url_by_code("WWWWWW")).await;
+        assert_eq!((got, &*reason), (4003, "no room has the code WWWWWW; ask for it again"));
     }
-    for tried in ["XXXXXX", &code] {
+    for tried in ["WWWWWW", &code] {
         assert_eq!(refused(&server.url_by_code(tried)).await.0, 1013, "{tried}");
     }
     let elsewhere = Request::new(&server.url_by_code(&code)).from([127, 0, 0, 2]);
