@@ -19,6 +19,7 @@ chapters! {
     tuning: "src/tuning.md",
     secrets: "src/secrets.md",
     server: "src/server.md",
+    rooms: "src/rooms.md",
     client: "src/client.md",
     sessions: "src/sessions.md",
     exactly_once: "src/exactly-once.md",

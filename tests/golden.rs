@@ -331,8 +331,9 @@ fn a_rooms_messages_read_as_the_chapter_says() {
     let vectors = chapter::vectors();
     let room = |name| RoomMessage::decode(&vectors[name]).unwrap();
     let welcome = Welcome {
-        protocol: 3,
+        protocol: 4,
         build: Some("1.1"),
+        room: "room",
         session: SessionId(1),
         epoch: 1,
         token: TOKENS[0],

@@ -176,10 +176,7 @@ async fn a_room_sleeps_and_is_woken_by_who_joins_or_writes() {
     server.shutdown().await;
     let server = started(quick(), 0).await;
     let mut ada = join(server.url("post")).await;
-    until(&mut ada, |ada| {
-        ada.state::<Tally>().is_some_and(|tally| tally.text == "a letter from a")
-    })
-    .await;
+    until(&mut ada, |ada| ada.state::<Tally>().is_some_and(|tally| tally.text == "a letter from a")).await;
     server.shutdown().await;
 }
 

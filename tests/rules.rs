@@ -34,6 +34,8 @@ mod ids;
 mod interest;
 #[path = "rules/lab.rs"]
 mod lab;
+#[path = "rules/labels.rs"]
+mod labels;
 #[path = "rules/limit.rs"]
 mod limit;
 #[path = "rules/once.rs"]

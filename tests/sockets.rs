@@ -13,6 +13,12 @@ mod frames;
 mod gates;
 #[path = "sockets/http.rs"]
 mod http;
+#[path = "sockets/lists.rs"]
+mod lists;
+#[path = "sockets/races.rs"]
+mod races;
+#[path = "sockets/rooms.rs"]
+mod rooms;
 #[path = "sockets/sessions.rs"]
 mod sessions;
 #[path = "sockets/silence.rs"]

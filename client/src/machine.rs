@@ -9,6 +9,7 @@
 //!    [`handle_refused`](Machine::handle_refused);
 //! 3. calls [`update`](Machine::update) once a frame, and by [`poll_timeout`](Machine::poll_timeout) at the latest.
 
+mod address;
 mod checkpoint;
 mod clock;
 mod connection;
@@ -89,6 +90,9 @@ pub struct Machine {
     phase: Phase,
     dial: Dial,
     session: Option<Session>,
+    // The name of the room that the last welcome was from, and its URL where the client was given one.
+    room_name: Option<String>,
+    home: Option<String>,
     seat: Option<Seat>,
     // Generation and incarnation of what the replica holds: those of the last update applied.
     held_state: (u64, u64),
@@ -136,6 +140,8 @@ impl Machine {
             phase: Phase::Waiting(None),
             dial: Dial::new(seed),
             session: None,
+            room_name: None,
+            home: None,
             seat: None,
             held_state: (0, 0),
             waiting: VecDeque::new(),

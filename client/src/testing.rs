@@ -57,7 +57,7 @@ use std::time::Duration;
 
 use room::prelude::*;
 use room::room::log::Log;
-use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
+use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings, Way};
 use room::session::{self, Refusal, Token};
 
 use crate::event::Status;
@@ -335,7 +335,10 @@ impl<G: Game> TestRoom<G> {
         let conn = ConnectionId(self.last_conn);
         self.clients[index].conn = Some(conn);
         let identity = Identity { account: self.clients[index].account.clone() };
-        self.runtime.handle_open(conn, self.now, Join { hello, identity, token: Token(token) });
+        let join = Join { hello, identity, token: Token(token) };
+        // A test's clients know the code, should the game make its room private.
+        let back = self.runtime.handle_open_by(conn, self.now, &Way::Code, join);
+        debug_assert!(back.is_none(), "she asks for this room alone");
         Ok(())
     }
 

@@ -101,8 +101,10 @@ pub const DISPLAY_NAME: usize = 256;
 pub const AUTH: usize = 4 * KIB;
 /// The most characters of a build name.
 pub const BUILD: usize = 64;
-/// The most characters of a room's name.
+/// The most characters of a room's name, and of its kind's.
 pub const ROOM_NAME: usize = 64;
+/// Letters of a room's code.
+pub const CODE: usize = 6;
 /// Seconds a new socket has for its hello.
 pub const HELLO_SECONDS: u64 = 10;
 /// Seconds the game's authentication has.
@@ -176,6 +178,16 @@ pub const WAKE_GAP_MOST_MS: u64 = 30_000;
 pub const PORT: u16 = 8787;
 /// Rooms of a server (*setting*).
 pub const ROOMS: usize = 1000;
+/// Rooms that one address may have made in a minute (*setting*).
+pub const ROOMS_PER_MINUTE: u32 = 30;
+/// Codes that name no room which one address may try in a minute.
+pub const CODES_PER_MINUTE: u32 = 10;
+/// Rooms in one answer to who asks for a list of them.
+pub const ROOMS_PAGE: usize = 1000;
+/// Seconds that somebody who looks for any room waits for one to answer.
+pub const SEATING_SECONDS: u64 = 30;
+/// Seconds in a row that a room is behind after which its log says so.
+pub const BEHIND_SECONDS: u64 = 5;
 /// Seconds after which a room that nobody is in stops (*setting*).
 pub const SLEEP_SECONDS: u64 = 60;
 
@@ -210,6 +222,8 @@ pub const CHECKS: usize = 4;
 
 /// Seats of a room (*setting*).
 pub const SEATS: usize = 20;
+/// The most seats of a room.
+pub const SEATS_MOST: usize = 1 << 20;
 /// Ticks a second (*setting*).
 pub const TICK_RATE: u32 = 20;
 /// The highest tick rate.

@@ -4,6 +4,7 @@ mod calls;
 pub mod game;
 pub mod interest;
 mod journal;
+pub mod label;
 mod lens;
 pub mod log;
 mod outgoing;
@@ -21,6 +22,7 @@ use serde::Serialize;
 pub use calls::Calls;
 pub use game::{Dropped, Game, LeaveReason, Peer, Refused};
 pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
+pub use label::{BadKind, Label};
 pub use outgoing::SendError;
 
 use crate::entity::{Entity, EntityId, Id, PlayerId, SessionId, Visible};
@@ -31,6 +33,7 @@ pub use crate::sync::world::CreateError;
 use crate::sync::world::World;
 use crate::tick::Tick;
 use crate::wire::record::StoredRecord;
+use label::{Site, Standing};
 use outgoing::{Class, Messages, Target};
 use sessions::Sessions;
 
@@ -93,6 +96,7 @@ pub struct Room<G: Game> {
     tick: Tick,
     tick_rate: u32,
     send_every: u32,
+    standing: Standing,
     interest: Visibility<G>,
     world: World,
     /// By the numbers of their views.
@@ -120,6 +124,7 @@ impl<G: Game> Room<G> {
             tick: Tick::ZERO,
             tick_rate,
             send_every,
+            standing: Standing::new(Site::default(), crate::limits::SEATS),
             interest,
             world,
             connections: Vec::new(),

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! `GET /rooms/<name>` with a WebSocket upgrade of the subprotocol `room.v1` joins a room; it is created when the
-//! first client has been let in. Everything here that waits, reads a clock or draws from the operating system's
+//! first client has been let in. `/codes/<code>` joins one by its code, `/any/<kind>` any one of a kind, and
+//! `GET /rooms` lists them. Everything here that waits, reads a clock or draws from the operating system's
 //! randomness stays here: a room's task gives its runtime bytes and time, and takes bytes from it.
 
 mod access;
@@ -19,6 +20,8 @@ mod auth;
 mod config;
 mod door;
 mod frames;
+mod goal;
+mod lag;
 mod listener;
 mod logs;
 mod outbox;
@@ -34,6 +37,7 @@ mod stats;
 mod threads;
 mod throttle;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -50,7 +54,7 @@ pub use stats::RoomStats;
 pub use threads::Threads;
 
 use crate::limits;
-use crate::room::{Game, Room};
+use crate::room::{Game, Label, Room};
 use crate::runtime::Identity;
 pub use crate::runtime::Sessions;
 use crate::schema::Schema;
@@ -75,6 +79,7 @@ struct Shared<G: Game> {
     door: Arc<Door>,
     authenticate: Option<Hook>,
     registry: Arc<Registry<G>>,
+    kinds: BTreeSet<String>,
     hello: Duration,
     rhythm: Rhythm,
     connections: AtomicU64,
@@ -262,6 +267,21 @@ impl<G: Game> Server<G> {
         self
     }
 
+    /// Rooms that one address (of IPv6, a /64) may have made in a minute, and at once; past it, a client that would
+    /// create another is sent away with 1013. Default: 30.
+    pub fn rooms_per_minute(mut self, rooms: u32) -> Self {
+        self.config.rooms_per_minute = rooms;
+        self
+    }
+
+    /// The kinds of rooms that clients may ask for at `/any/<kind>`, each like a room's name. Who does is seated in
+    /// the first room of the kind, in order of creation, that has a free seat, has not started and is not private;
+    /// where there is none, in a new one. Default: none.
+    pub fn kinds<S: Into<String>>(mut self, kinds: impl IntoIterator<Item = S>) -> Self {
+        self.config.kinds = kinds.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Seconds that a new socket has for its request, and again for its hello. Default: 10.
     pub fn hello_seconds(mut self, seconds: u64) -> Self {
         self.config.hello = Duration::from_secs(seconds);
@@ -345,8 +365,8 @@ impl<G: Game> Server<G> {
             None => Ok(Ok(Vec::new())),
         };
         let stored = stored.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))?;
-        let (sleep, max_rooms) = (config.sleep, config.max_rooms);
-        let registry = Arc::new(Registry::new(make, config.room, threads, sleep, max_rooms, store));
+        let most = (config.max_rooms, config.rooms_per_minute);
+        let registry = Arc::new(Registry::new(make, config.room, threads, config.sleep, most, store));
         // Before anybody can come in: a client that comes back finds her room.
         registry.wake(stored, &stopped);
         let shared = Arc::new(Shared {
@@ -358,6 +378,7 @@ impl<G: Game> Server<G> {
             door: Door::new(unjoined),
             authenticate,
             registry,
+            kinds: config.kinds.into_iter().collect(),
             hello: config.hello,
             rhythm: config.rhythm,
             connections: AtomicU64::new(1),
@@ -412,6 +433,22 @@ impl<G: Game> ServerHandle<G> {
     /// The URL of a room for a client on this machine.
     #[must_use]
     pub fn url(&self, room: &str) -> String {
+        self.url_of("rooms", room)
+    }
+
+    /// The URL of the room with this code for a client on this machine.
+    #[must_use]
+    pub fn url_by_code(&self, code: &str) -> String {
+        self.url_of("codes", code)
+    }
+
+    /// The URL of any room of a kind for a client on this machine.
+    #[must_use]
+    pub fn url_by_kind(&self, kind: &str) -> String {
+        self.url_of("any", kind)
+    }
+
+    fn url_of(&self, way: &str, what: &str) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
             address.set_ip(if address.is_ipv4() {
@@ -420,13 +457,19 @@ impl<G: Game> ServerHandle<G> {
                 std::net::Ipv6Addr::LOCALHOST.into()
             });
         }
-        format!("ws://{address}/rooms/{room}")
+        format!("ws://{address}/{way}/{what}")
     }
 
     /// The names of the rooms there are, in order.
     #[must_use]
     pub fn rooms(&self) -> Vec<String> {
         self.shared.registry.names()
+    }
+
+    /// What is shown of a room to those who are not in it, its code among it; `None` where there is no such room.
+    #[must_use]
+    pub fn label(&self, room: &str) -> Option<Label> {
+        self.shared.registry.label(room)
     }
 
     /// Looks at a room between two ticks. `None` where there is no such room, or `look` panicked.

@@ -80,6 +80,7 @@ fn seeds() -> Vec<Vec<u8>> {
     let welcome = Welcome {
         protocol: 1,
         build: Some("1.0"),
+        room: "forest",
         player: PlayerId(3),
         tick: Tick(1 << 40),
         tick_rate: 20,

@@ -157,7 +157,7 @@ impl Client {
                     self.replica.clear();
                 }
                 self.replica.retain(welcome.retain as usize);
-                self.welcome = Some(Welcome { build: None, ..welcome });
+                self.welcome = Some(Welcome { build: None, room: "", ..welcome });
             }
             RoomMessage::Update(part) => {
                 self.parts += 1;

@@ -22,6 +22,9 @@ use crate::event::{CallId, Event, EventId, Message};
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Checkpoint {
     room: String,
+    // What the client was given, where that was another URL than the room's own.
+    #[serde(default)]
+    through: Option<String>,
     session: u64,
     #[serde(with = "base64")]
     token: Vec<u8>,
@@ -106,7 +109,8 @@ impl Machine {
     /// Where the room does not know the session any more, [`Event::SessionLost`] tells so.
     ///
     /// # Errors
-    /// Fails where the checkpoint is of another room, or damaged.
+    /// Fails where the checkpoint is of another room, or damaged. It is of the room that it was made in, and of what
+    /// the client was given that led there: a code, or a kind.
     pub fn restore(
         schema: Schema,
         options: Options,
@@ -114,12 +118,14 @@ impl Machine {
         unix_ms: u64,
         seed: u64,
     ) -> Result<Machine, CheckpointError> {
-        if checkpoint.room != options.room {
+        let through = checkpoint.through.as_ref();
+        if checkpoint.room != options.room && through != Some(&options.room) {
             return Err(CheckpointError::OtherRoom { checkpoint: checkpoint.room, client: options.room });
         }
         let token = checkpoint.token.as_slice().try_into();
         let token = Token(token.map_err(|_| CheckpointError::Damaged("its token"))?);
         let mut machine = Machine::new(schema, options, seed);
+        machine.home = Some(checkpoint.room.clone());
         machine.session = Some(Session { id: SessionId(checkpoint.session), token });
         machine.outbox = checkpoint.outbox(base(unix_ms)).map_err(CheckpointError::Damaged)?;
         let inbox = checkpoint.inbox().map_err(CheckpointError::Damaged)?;
@@ -131,6 +137,8 @@ impl Machine {
     /// events that wait have their numbers. In a hidden page what the room sent counts as acknowledged once it is
     /// in here, so store it at once.
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
+        let room = self.room().to_owned();
+        let through = Some(&self.options.room).filter(|given| **given != room).cloned();
         let session = self.session.as_ref()?;
         self.outbox.number_all(&self.clock);
         if self.hidden {
@@ -146,7 +154,8 @@ impl Machine {
         // The room still has the others.
         let captured = inbox.restored().chain(queued).filter(|(number, _)| *number <= inbox.captured);
         Some(Checkpoint {
-            room: self.options.room.clone(),
+            room,
+            through,
             session: session.id.0,
             token: session.token.0.to_vec(),
             items: outbox.items.iter().map(SavedItem::of).collect(),
@@ -169,6 +178,12 @@ fn base(unix_ms: u64) -> u64 {
 }
 
 impl Checkpoint {
+    /// The URL of the room that it was made in, for a client that is to continue it.
+    #[must_use]
+    pub fn room(&self) -> &str {
+        &self.room
+    }
+
     #[cfg(test)]
     pub(super) fn inbox_len(&self) -> usize {
         self.inbox.len()

@@ -126,6 +126,7 @@ impl Machine {
             self.lose_session();
         }
         self.session = Some(Session { id: welcome.session, token: welcome.token });
+        self.arrived(welcome.room);
         self.seat = Some(Seat {
             player: welcome.player,
             epoch: welcome.epoch,

@@ -109,6 +109,7 @@ fn first() -> Welcome<'static> {
     Welcome {
         protocol: PROTOCOL_VERSION,
         build: None,
+        room: "a",
         session: SessionId(5),
         epoch: 1,
         token: Token([1; 16]),

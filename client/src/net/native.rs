@@ -85,6 +85,13 @@ impl Client {
         self.machine.player()
     }
 
+    /// The name of the room; `None` before the first welcome. A client that was given a code or a kind learns here
+    /// where it is.
+    #[must_use]
+    pub fn room_name(&self) -> Option<&str> {
+        self.machine.room_name()
+    }
+
     /// The session; `None` before the first welcome, and once it is over.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
@@ -205,7 +212,7 @@ impl Client {
         self.dial(now);
     }
 
-    /// What continues this session in another client of the same URL; `None` where there is none to continue.
+    /// What continues this session in another client of the same URL, or of the room's own; `None` where there is none to continue.
     /// Keep it like a password, and write it anew often: the newest counts.
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
         self.machine.checkpoint()
@@ -324,7 +331,7 @@ impl Client {
     /// Opens a socket where one is due.
     fn dial(&mut self, now: Instant) {
         if self.machine.poll_dial(self.since(now)) {
-            self.dialing = Some(self.dialer.dial(self.wake.clone()));
+            self.dialing = Some(self.dialer.dial(self.machine.room(), self.wake.clone()));
         }
     }
 

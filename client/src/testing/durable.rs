@@ -1,9 +1,7 @@
 //! Rooms with a store, in tests: killed, and woken again.
 
-use std::sync::Arc;
-
 use room::Game;
-use room::runtime::{Origin, Runtime, Settings};
+use room::runtime::{Origin, Runtime, Settings, Site};
 use room::storage::{MemoryStore, Store};
 
 use super::TestRoom;
@@ -25,7 +23,8 @@ impl<G: Game> Kept<G> {
     fn open(&mut self) -> Runtime<G> {
         self.runs += 1;
         let taken = self.store.take(NAME).unwrap_or_else(|error| panic!("{error}"));
-        let origin = Origin { room: Arc::from(NAME), taken, unix: 1_800_000_000 };
+        let site = Site { name: NAME.to_owned(), ..Site::default() };
+        let origin = Origin { site, taken, unix: 1_800_000_000 };
         let runtime = Runtime::open((self.make)(), self.settings.clone(), [self.runs; 32], origin);
         runtime.unwrap_or_else(|error| panic!("{error}"))
     }

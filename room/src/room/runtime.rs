@@ -24,6 +24,8 @@ use sha2::{Digest, Sha256};
 pub use super::ConnectionId;
 use super::calls::Calls;
 use super::game::{Dropped, Game};
+use super::label::{Label, Standing};
+pub use super::label::{Site, is_code};
 use super::log::{Log, LogGate};
 pub use super::outside::{Answer, Effect, Outside, Payload, Work, WorkFailed};
 use super::{Connection, Room};
@@ -37,7 +39,9 @@ use crate::tick::Tick;
 use durable::Durable;
 use inbox::{Arrival, Inbox};
 use out::{Out, Source};
-pub use seats::Resuming;
+pub(crate) use seats::PRIVATE;
+use seats::Turned;
+pub use seats::{Resuming, Way};
 pub use settings::{Sessions, Settings, StartError};
 pub use wake::{Origin, WakeError};
 
@@ -110,6 +114,15 @@ pub struct Transmit<'a> {
     pub outgoing: Outgoing<'a>,
 }
 
+/// A clock of the driver's, which is told when hooks begin and end, and with `send` what follows them. The room
+/// never reads it, so it changes nothing.
+pub trait Stopwatch: Send {
+    /// Something begins. Nothing begins within another thing.
+    fn start(&mut self, what: &'static str);
+    /// It has ended. Where it panicked, and the room with it, this is not called.
+    fn stop(&mut self, what: &'static str);
+}
+
 /// A game's room at work.
 pub struct Runtime<G: Game> {
     game: G,
@@ -134,6 +147,9 @@ pub struct Runtime<G: Game> {
     log_gate: LogGate,
     /// Panics in the interest that the log has not told of yet.
     interest_panics: u64,
+    /// The version of the label that the driver was last told.
+    label_told: u64,
+    stopwatch: Option<Box<dyn Stopwatch>>,
 }
 
 /// What a room knows of an account.
@@ -147,18 +163,24 @@ struct Account {
 impl<G: Game> Runtime<G> {
     /// Makes a room without a store and runs `on_create`. One seed, one run.
     pub fn new(game: G, settings: Settings, seed: [u8; 32]) -> Result<Self, StartError> {
+        Runtime::at(Site::default(), game, settings, seed)
+    }
+
+    /// As [`new`](Runtime::new), for a room among others, which has a name and a label.
+    pub fn at(site: Site, game: G, settings: Settings, seed: [u8; 32]) -> Result<Self, StartError> {
+        site.validate()?;
         settings.validate()?;
         let schema = G::schema();
         schema.validate()?;
         // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
         let world = World::new(schema, other_seed(seed));
-        let mut runtime = Runtime::of_world(game, settings, seed, world);
+        let mut runtime = Runtime::of_world(site, game, settings, seed, world);
         runtime.game.on_create(&mut runtime.room);
         Ok(runtime)
     }
 
     /// A room of a world that no hook has seen yet.
-    fn of_world(game: G, settings: Settings, seed: [u8; 32], world: World) -> Self {
+    fn of_world(site: Site, game: G, settings: Settings, seed: [u8; 32], world: World) -> Self {
         let interest = game.interest();
         let sync = SyncSettings {
             update_cap: settings.update_cap,
@@ -176,7 +198,8 @@ impl<G: Game> Runtime<G> {
         };
         let rates: Vec<_> = interest.parts.iter().map(|part| part.rates.clone()).collect();
         let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
-        let room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
+        let mut room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
+        room.standing = Standing::new(site, settings.seats);
         let mut runtime = Runtime {
             game,
             room,
@@ -195,6 +218,8 @@ impl<G: Game> Runtime<G> {
             logs: std::collections::VecDeque::new(),
             log_gate: LogGate::default(),
             interest_panics: 0,
+            label_told: 0,
+            stopwatch: None,
         };
         runtime.room.outside.origin = runtime.generation;
         runtime.note_unseen_kinds();
@@ -227,6 +252,24 @@ impl<G: Game> Runtime<G> {
     /// of them.
     pub fn set_workers(&mut self, workers: Box<dyn Workers>) {
         self.room.views_mut().set_workers(workers);
+    }
+
+    /// Lends the room a stopwatch, for who wants to know where a tick's time goes.
+    pub fn set_stopwatch(&mut self, stopwatch: Box<dyn Stopwatch>) {
+        self.stopwatch = Some(stopwatch);
+    }
+
+    /// The room's label where it is another one than when this was last asked, and at the first time.
+    pub fn label_if_changed(&mut self) -> Option<&Label> {
+        let version = self.room.standing.version();
+        let told = std::mem::replace(&mut self.label_told, version);
+        (told != version).then(|| self.room.standing.label())
+    }
+
+    /// A number that is another one after each change of the label, never 0: for whoever else has to learn of them.
+    #[must_use]
+    pub fn label_version(&self) -> u64 {
+        self.room.standing.version()
     }
 
     /// For the time between ticks: compresses one large entity better that was compressed in haste at a send. Returns
@@ -273,12 +316,29 @@ impl<G: Game> Runtime<G> {
 
     /// A client asks to come in. It is seated at the next tick; where it cannot be, it is closed at once: 4004
     /// where the room is full, 4007 for a session that is not there, 4003 for another account's, 4005 where the
-    /// session goes on elsewhere.
-    pub fn handle_open(&mut self, conn: ConnectionId, _now: Duration, join: Join) {
-        match self.needs_seat(&join) {
+    /// session goes on elsewhere, 4003 for a new session in a private room.
+    pub fn handle_open(&mut self, conn: ConnectionId, now: Duration, join: Join) {
+        let back = self.handle_open_by(conn, now, &Way::Name, join);
+        debug_assert!(back.is_none(), "by its name somebody asks for this room alone");
+    }
+
+    /// As [`handle_open`](Runtime::handle_open), for a client that found the room in some way. Who looks for any
+    /// room of a kind, and for whom this one has no seat, is handed back to be asked elsewhere: nothing has
+    /// happened then. Whoever is not handed back has her seat from now on, if there is one: no two get the last.
+    #[must_use = "a client that is handed back hears nothing from this room"]
+    pub fn handle_open_by(
+        &mut self,
+        conn: ConnectionId,
+        _now: Duration,
+        way: &Way,
+        join: Join,
+    ) -> Option<Join> {
+        match self.needs_seat(way, &join) {
             Ok(seat) => self.inbox.open(conn, seat, join),
-            Err(refusal) => self.out.close(conn, refusal.code, refusal.reason),
+            Err(Turned::Away(refusal)) => self.out.close(conn, refusal.code, refusal.reason),
+            Err(Turned::Back) => return Some(join),
         }
+        None
     }
 
     /// A message came. What does not decode ends the connection with 4000; a hook never sees it.
@@ -329,7 +389,7 @@ impl<G: Game> Runtime<G> {
         self.watch();
         // While a commit is on its way what changes waits for the next send.
         if self.room.tick.0.is_multiple_of(u64::from(self.settings.send_every)) && !self.awaits_commit() {
-            self.send(None);
+            self.timed("send", |runtime| runtime.send(None));
         }
         if self.durable.is_none() {
             self.settle_outside();
@@ -343,11 +403,16 @@ impl<G: Game> Runtime<G> {
     /// Runs a hook. On a deployed server a panic costs that call: it is logged, and `None` is returned.
     fn caught<R>(&mut self, hook: &'static str, run: impl FnOnce(&mut G, &mut Room<G>) -> R) -> Option<R> {
         let (game, room) = (&mut self.game, &mut self.room);
-        // A join is undone whole, so its panic can always be caught.
-        if !self.settings.deployed && hook != "on_join" {
-            return Some(run(game, room));
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.start(hook);
         }
-        let ran = catch_unwind(AssertUnwindSafe(|| run(game, room)));
+        // A join is undone whole, so its panic can always be caught.
+        let caught = self.settings.deployed || hook == "on_join";
+        let ran =
+            if caught { catch_unwind(AssertUnwindSafe(|| run(game, room))) } else { Ok(run(game, room)) };
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.stop(hook);
+        }
         ran.map_err(|panic| {
             let message = panic_message(&*panic);
             let heartbeat = limits::HEARTBEAT_SECONDS * u64::from(self.settings.tick_rate);
@@ -356,6 +421,17 @@ impl<G: Game> Runtime<G> {
             }
         })
         .ok()
+    }
+
+    /// Does a part of the room's own work, which is no hook.
+    fn timed(&mut self, what: &'static str, work: impl FnOnce(&mut Self)) {
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.start(what);
+        }
+        work(self);
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.stop(what);
+        }
     }
 
     /// Clamped values are counted, and told of once a heartbeat.

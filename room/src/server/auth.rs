@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::goal::Aim;
 use crate::entity::{PlayerId, SessionId};
-use crate::runtime::Identity;
+use crate::runtime::{Identity, Way};
 use crate::session::Hello;
 use crate::wire::DecodeError;
 use crate::wire::payload;
@@ -17,8 +18,10 @@ use crate::wire::payload;
 /// What a client says of itself before it is let in.
 #[non_exhaustive]
 pub struct AuthRequest {
-    /// The room it asks for.
+    /// The room it asks for, by name or by code; empty where it asks for any room of a kind.
     pub room: String,
+    /// The kind, where it asks for any room of one.
+    pub kind: Option<String>,
     /// The display name it would like; at most 256 bytes, and nobody has checked that it is hers.
     pub name: String,
     /// Where it calls from.
@@ -30,12 +33,17 @@ pub struct AuthRequest {
 
 impl AuthRequest {
     pub(super) fn new(
-        room: String,
+        aim: &Aim,
         hello: &Hello,
         address: IpAddr,
         resuming: Option<(SessionId, PlayerId)>,
     ) -> AuthRequest {
-        AuthRequest { room, name: hello.name.clone(), address, resuming, auth: hello.auth.clone() }
+        let kind = match &aim.way {
+            Way::Kind(kind) => Some(kind.clone()),
+            Way::Name | Way::Code => None,
+        };
+        let (room, name) = (aim.room.clone(), hello.name.clone());
+        AuthRequest { room, kind, name, address, resuming, auth: hello.auth.clone() }
     }
 
     /// The session that the client continues, and its player, where it has shown a good token. The identity must
@@ -58,6 +66,7 @@ impl fmt::Debug for AuthRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthRequest")
             .field("room", &self.room)
+            .field("kind", &self.kind)
             .field("name", &self.name)
             .field("address", &self.address)
             .field("resuming", &self.resuming)

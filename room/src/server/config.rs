@@ -7,6 +7,7 @@ use super::proxies::Proxies;
 use super::pulse::Rhythm;
 use crate::limits;
 use crate::runtime::Settings;
+use crate::wire::message::is_room_name;
 
 /// Everything that `Server`'s builder sets.
 #[derive(Clone, Debug)]
@@ -17,6 +18,9 @@ pub(super) struct Config {
     pub(super) origins: Vec<String>,
     pub(super) room: Settings,
     pub(super) max_rooms: usize,
+    pub(super) rooms_per_minute: u32,
+    /// What those may ask for who look for any room.
+    pub(super) kinds: Vec<String>,
     pub(super) hello: Duration,
     pub(super) sleep: Duration,
     /// `None` for what goes with the seats.
@@ -35,6 +39,8 @@ impl Default for Config {
             origins: Vec::new(),
             room: Settings::default(),
             max_rooms: limits::ROOMS,
+            rooms_per_minute: limits::ROOMS_PER_MINUTE,
+            kinds: Vec::new(),
             hello: Duration::from_secs(limits::HELLO_SECONDS),
             sleep: Duration::from_secs(limits::SLEEP_SECONDS),
             sockets_per_second: None,
@@ -107,8 +113,12 @@ impl Config {
             u64::from(limits::TICK_RATE_MOST),
             "1 to 128",
         )?;
-        in_range("max_players", self.room.seats as u64, 1 << 20, "1 to 1048576")?;
+        in_range("max_players", self.room.seats as u64, limits::SEATS_MOST as u64, "1 to 1048576")?;
         in_range("max_rooms", self.max_rooms as u64, 1 << 20, "1 to 1048576")?;
+        in_range("rooms_per_minute", u64::from(self.rooms_per_minute), 1 << 20, "1 to 1048576")?;
+        if let Some(value) = self.kinds.iter().find(|kind| !is_room_name(kind)) {
+            return Err(StartError::Setting { name: "kinds", value: format!("{value:?}"), allowed: KIND });
+        }
         in_range("update_cap", self.room.update_cap as u64, most, "60 KiB to 2 MiB")?;
         in_range("window", self.room.window as u64, most, "60 KiB to 2 MiB")?;
         in_range("threads", self.threads as u64, limits::THREADS as u64, "1 to 64")?;
@@ -161,6 +171,8 @@ impl Config {
     }
 }
 
+const KIND: &str = "names of 1 to 64 letters, digits, `.`, `_`, `~` and `-`, but not `.` or `..`";
+
 fn in_range(name: &'static str, value: u64, most: u64, allowed: &'static str) -> Result<(), StartError> {
     if (1..=most).contains(&value) {
         Ok(())
@@ -188,6 +200,8 @@ mod tests {
     fn a_bad_value_is_named_with_what_is_allowed() {
         assert_eq!(fault(|c| c.room.tick_rate = 0), "tick_rate is 0; allowed is 1 to 128");
         assert_eq!(fault(|c| c.max_rooms = 0), "the setting `max_rooms` is 0; allowed is 1 to 1048576");
+        assert!(fault(|c| c.rooms_per_minute = 0).contains("`rooms_per_minute` is 0"));
+        assert!(fault(|c| c.kinds.push("a b".to_owned())).contains("`kinds` is \"a b\""));
         assert!(fault(|c| c.room.build = "a b".to_owned()).contains("build is \"a b\""));
         assert!(fault(|c| c.origins.push("nonsense".to_owned())).contains("`origins` is nonsense"));
         assert!(fault(|c| c.hosts.push("http://x".to_owned())).contains("`hosts` is http://x"));

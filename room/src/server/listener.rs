@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Extension, Path, Request, State};
+use axum::extract::{Extension, Path, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -19,13 +19,15 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
 use super::Shared;
-use super::access::{self, Access};
+use super::access::Access;
 use super::config::StartError;
+use super::goal::Goal;
 use super::shutdown::stopped;
 use super::socket::{self, Place, Visitor};
 use crate::limits;
 use crate::room::Game;
 use crate::wire::SUBPROTOCOL;
+use crate::wire::message::is_room_name;
 
 /// Listens on the first address of `host` that can be had.
 pub(super) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartError> {
@@ -138,7 +140,10 @@ const HTTP_BUFFER: usize = 16 * 1024;
 
 fn router<G: Game>(shared: Arc<Shared<G>>) -> Router {
     Router::new()
+        .route("/rooms", get(list::<G>))
         .route("/rooms/{name}", get(join::<G>))
+        .route("/codes/{code}", get(join_by_code::<G>))
+        .route("/any/{kind}", get(join_any::<G>))
         .layer(middleware::from_fn_with_state(shared.clone(), guard::<G>))
         .with_state(shared)
 }
@@ -173,20 +178,40 @@ fn allowed(access: &Access, headers: &HeaderMap) -> Result<(), &'static str> {
 }
 
 /// `GET /rooms/<name>`.
-async fn join<G: Game>(
-    State(shared): State<Arc<Shared<G>>>,
-    Extension(visitor): Extension<Visitor>,
-    Path(room): Path<String>,
-    method: Method,
-    headers: HeaderMap,
-    upgrade: Result<IncomingUpgrade, StatusCode>,
-) -> Response {
-    if !access::room_name(&room) {
-        return refuse(
-            StatusCode::NOT_FOUND,
-            "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`, but not `.` or `..`",
-        );
+async fn join<G: Game>(state: State<Arc<Shared<G>>>, Path(name): Path<String>, knock: Knock) -> Response {
+    if !is_room_name(&name) {
+        let form = "a room's name is 1 to 64 letters, digits, `.`, `_`, `~` and `-`, but not `.` or `..`";
+        return refuse(StatusCode::NOT_FOUND, form);
     }
+    open(&state.0, Goal::Name(name), knock)
+}
+
+/// `GET /codes/<code>`. Whether there is such a room is told once the socket is open, where a page can read it.
+async fn join_by_code<G: Game>(
+    state: State<Arc<Shared<G>>>,
+    Path(code): Path<String>,
+    knock: Knock,
+) -> Response {
+    if !is_room_name(&code) {
+        return refuse(StatusCode::NOT_FOUND, "a room's code is 6 letters");
+    }
+    open(&state.0, Goal::Code(code), knock)
+}
+
+/// `GET /any/<kind>`.
+async fn join_any<G: Game>(state: State<Arc<Shared<G>>>, Path(kind): Path<String>, knock: Knock) -> Response {
+    if !state.kinds.contains(&kind) {
+        return refuse(StatusCode::NOT_FOUND, "this is none of the server's `kinds` of rooms");
+    }
+    open(&state.0, Goal::Kind(kind), knock)
+}
+
+/// A request for a socket.
+type Knock = (Extension<Visitor>, Method, HeaderMap, Result<IncomingUpgrade, StatusCode>);
+
+/// Opens a socket.
+fn open<G: Game>(shared: &Arc<Shared<G>>, goal: Goal, knock: Knock) -> Response {
+    let (Extension(visitor), method, headers, upgrade) = knock;
     if !lists(&headers, header::SEC_WEBSOCKET_PROTOCOL, |offer| offer == SUBPROTOCOL) {
         return refuse(StatusCode::BAD_REQUEST, "connect with a WebSocket of the subprotocol `room.v1`");
     }
@@ -198,12 +223,66 @@ async fn join<G: Game>(
     let Some((mut response, upgraded)) = upgrade else {
         return refuse(StatusCode::BAD_REQUEST, "this is no WebSocket upgrade of version 13");
     };
-    let Some(visitor) = through_proxy(&shared, visitor, &headers) else {
+    let Some(visitor) = through_proxy(shared, visitor, &headers) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many new sockets; try again");
     };
     response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
-    tokio::spawn(serve(shared, room, visitor, upgraded));
+    tokio::spawn(serve(shared.clone(), goal, visitor, upgraded));
     response.map(Body::new)
+}
+
+/// `GET /rooms`: a list. A connection gets one answer, so that lists count as sockets do.
+async fn list<G: Game>(
+    State(shared): State<Arc<Shared<G>>>,
+    Extension(visitor): Extension<Visitor>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let admitted = through_proxy(&shared, visitor, &headers);
+    let mut response = match (admitted.map(|visitor| visitor.place), Query::parse(query.as_deref())) {
+        (Some(Place::Door(_)), Some(query)) => {
+            let rooms = shared.registry.list(query.kind, query.after);
+            match serde_json::to_string(&rooms) {
+                Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+                Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "the server failed to write the list"),
+            }
+        }
+        (Some(Place::Door(_)), None) => refuse(
+            StatusCode::BAD_REQUEST,
+            "a list is asked for with `kind=KIND` and `after=NAME`, or neither",
+        ),
+        _ => refuse(StatusCode::TOO_MANY_REQUESTS, "too many new sockets; try again"),
+    };
+    let answer = response.headers_mut();
+    answer.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer.insert(header::VARY, HeaderValue::from_static("origin"));
+    // The guard has let it pass.
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    }
+    response
+}
+
+/// Which part of the list is asked for. Kinds and names need no escapes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Query<'a> {
+    kind: Option<&'a str>,
+    after: &'a str,
+}
+
+impl Query<'_> {
+    fn parse(text: Option<&str>) -> Option<Query<'_>> {
+        let mut query = Query::default();
+        for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=')? {
+                ("kind", kind) if is_room_name(kind) => query.kind = Some(kind),
+                ("after", name) if is_room_name(name) => query.after = name,
+                _ => return None,
+            }
+        }
+        Some(query)
+    }
 }
 
 /// Puts whom a proxy has brought where she would stand had she come by herself.
@@ -223,15 +302,15 @@ fn through_proxy<G: Game>(shared: &Shared<G>, visitor: Visitor, headers: &Header
 }
 
 /// Waits for the socket and serves it.
-async fn serve<G: Game>(shared: Arc<Shared<G>>, room: String, visitor: Visitor, upgraded: UpgradeFut) {
+async fn serve<G: Game>(shared: Arc<Shared<G>>, goal: Goal, visitor: Visitor, upgraded: UpgradeFut) {
     // An error means that the connection ended before its answer was written.
     let Ok(socket) = upgraded.await else { return };
     let upgraded = socket.into_inner().into_inner();
     let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
-        return tracing::error!(kind = "failed", room, "a socket of an unknown kind");
+        return tracing::error!(kind = "failed", room = %goal, "a socket of an unknown kind");
     };
     let (read, write) = parts.io.into_inner().into_split();
-    socket::serve(shared, room, visitor, (parts.read_buf, read), write).await;
+    socket::serve(shared, goal, visitor, (parts.read_buf, read), write).await;
 }
 
 /// Whether one of the items that a header lists is as wanted.
@@ -244,10 +323,23 @@ fn refuse(status: StatusCode, message: &'static str) -> Response {
     (status, message).into_response()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_list_is_asked_for_by_kind_and_by_the_name_before() {
+        let query = |kind, after| Some(Query { kind, after });
+        assert_eq!(Query::parse(None), query(None, ""));
+        assert_eq!(Query::parse(Some("")), query(None, ""));
+        assert_eq!(Query::parse(Some("kind=duel")), query(Some("duel"), ""));
+        assert_eq!(Query::parse(Some("after=a-1&kind=duel")), query(Some("duel"), "a-1"));
+        for bad in ["kind", "kind=", "kind=a%20b", "after=a/b", "page=2", "kind=.."] {
+            assert_eq!(Query::parse(Some(bad)), None, "{bad}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn the_kernel_holds_little_of_what_is_sent() {
         let listener = listen(([127, 0, 0, 1], 0).into()).expect("a listener");

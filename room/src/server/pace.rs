@@ -14,12 +14,14 @@ pub(super) struct Pace {
     base: Duration,
     steps: u64,
     dropped: u64,
+    // The last turn had as many steps to make as a turn can, or more.
+    full: bool,
 }
 
 impl Pace {
     /// A pace of `rate` steps a second from `now` on.
     pub(super) fn new(rate: u32, now: Duration) -> Pace {
-        Pace { rate, base: now, steps: 0, dropped: 0 }
+        Pace { rate, base: now, steps: 0, dropped: 0, full: false }
     }
 
     /// When the next step is due.
@@ -34,8 +36,14 @@ impl Pace {
         let owed = u64::try_from(total).unwrap_or(u64::MAX).saturating_sub(self.steps);
         let steps = owed.min(u64::from(limits::STEPS_PER_TURN));
         self.dropped += owed - steps;
+        self.full = steps == u64::from(limits::STEPS_PER_TURN);
         self.steps += owed;
         steps as u32
+    }
+
+    /// Whether the last turn had as many steps to make as a turn can, or more: the room does not keep up.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Steps dropped so far.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::frames::Message;
+use super::lag::{Lag, Turn, Word};
 use super::outbox::{End, Outbox};
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
@@ -20,7 +21,7 @@ use super::shutdown::stopped;
 use super::stats::RoomStats;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Payload, Resuming, Runtime, Transmit};
+use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Payload, Resuming, Runtime, Site, Transmit, Way};
 use crate::session::{Refusal, code};
 use crate::storage::State;
 use crate::wire::message::Resume;
@@ -59,12 +60,15 @@ pub(super) struct Check {
 /// A client on its way in.
 pub(super) struct Open {
     pub(super) conn: ConnectionId,
+    pub(super) way: Way,
     pub(super) join: Join,
     pub(super) outbox: Arc<Outbox>,
     /// Permits for bytes that the read task may hand over before the next tick.
     pub(super) inbox: Arc<Semaphore>,
     /// Keeps the room awake until it has taken this.
     pub(super) ticket: Ticket,
+    /// Hears whether the room keeps her, or gives her back so that she can ask elsewhere; there for who does that.
+    pub(super) answer: Option<oneshot::Sender<Option<Box<Open>>>>,
 }
 
 /// The room's end of a socket.
@@ -89,6 +93,7 @@ struct RoomTask<G: Game> {
     overflowed: Vec<ConnectionId>,
     opened: Instant,
     pace: Pace,
+    lag: Lag,
     empty_since: Option<Duration>,
     // When the room was last told the time of the world outside.
     told_time: Duration,
@@ -120,15 +125,21 @@ pub(super) fn cost(message: &[u8]) -> usize {
 
 /// Creates the room, or wakes it, and runs it until it is stopped, unwanted or failed. One with a store is woken again
 /// after a failure; who comes meanwhile waits.
-pub(super) async fn run<G: Game>(place: Place<G>, make: Make<G>, commands: mpsc::Receiver<Command<G>>) {
+pub(super) async fn run<G: Game>(
+    place: Place<G>,
+    mut site: Site,
+    make: Make<G>,
+    commands: mpsc::Receiver<Command<G>>,
+) {
     let mut desk = Desk { place, commands };
     let mut gap = WAKE_GAP;
     loop {
         let begun = Instant::now();
-        match begin::begin(&desk.place, make.clone()).await {
+        match begin::begin(&desk.place, site.clone(), make.clone()).await {
             Ok(begun) => {
                 let mut task = RoomTask::new(desk, begun);
                 let outcome = task.run().await;
+                site.label.clone_from(task.runtime.room().label());
                 match task.end(outcome).await {
                     Some(again) => desk = again,
                     None => return,
@@ -186,6 +197,7 @@ impl<G: Game> RoomTask<G> {
             heard: Vec::new(),
             overflowed: Vec::new(),
             opened: Instant::now(),
+            lag: Lag::default(),
             empty_since: None,
             told_time: Duration::ZERO,
             stats: RoomStats::default(),
@@ -197,7 +209,9 @@ impl<G: Game> RoomTask<G> {
         let deadline = |task: &Self| (task.opened + task.pace.next()).into();
         let (stopped, due) = (stopped(&mut stop), tokio::time::sleep_until(deadline(self)));
         tokio::pin!(stopped, due);
+        self.runtime.set_stopwatch(self.lag.stopwatch());
         self.drain();
+        self.publish();
         loop {
             let kept = async {
                 match &mut self.keeper {
@@ -227,7 +241,7 @@ impl<G: Game> RoomTask<G> {
             }
             if self.is_empty() {
                 match self.rest(self.ending()).await {
-                    Ok(()) if self.desk.place.leave_if_unwanted() => return Outcome::Unwanted,
+                    Ok(()) if self.desk.place.leave_if_unwanted(self.ending()) => return Outcome::Unwanted,
                     // Somebody is on the way in.
                     Ok(()) => {}
                     Err(outcome) => return outcome,
@@ -294,7 +308,7 @@ impl<G: Game> RoomTask<G> {
             self.told_time = now;
             self.runtime.handle_time(begin::unix_seconds());
         }
-        for _ in 0..self.pace.due(now) {
+        for _ in 0..self.due() {
             let begun = Instant::now();
             self.runtime.tick(self.now());
             self.drain();
@@ -302,6 +316,25 @@ impl<G: Game> RoomTask<G> {
             self.stats.dropped_ticks = self.pace.dropped();
             self.release();
         }
+        self.publish();
+    }
+
+    /// How many steps to make in a turn that begins now.
+    fn due(&mut self) -> u32 {
+        let (due, now, before) = (self.pace.next(), self.now(), self.pace.dropped());
+        let steps = self.pace.due(now);
+        let turn = Turn { due, now, full: self.pace.is_full(), dropped: (before, self.pace.dropped()) };
+        let room = &self.desk.place.name;
+        match self.lag.turn(turn) {
+            Some(Word::Behind { seconds, dropped, slowest }) => {
+                tracing::warn!(kind = "behind", room, seconds, dropped, slowest, "the room does not keep up");
+            }
+            Some(Word::CaughtUp { seconds, dropped }) => {
+                tracing::info!(kind = "caught_up", room, seconds, dropped, "the room keeps up again");
+            }
+            None => {}
+        }
+        steps
     }
 
     fn handle(&mut self, command: Command<G>, now: Duration) {
@@ -312,12 +345,7 @@ impl<G: Game> RoomTask<G> {
                 let _ = reply.send(self.runtime.check_resume(&resume));
                 drop(turn);
             }
-            Command::Open(open) => {
-                let Open { conn, join, outbox, inbox, ticket } = *open;
-                self.links.insert(conn, Link { outbox, inbox, taken: 0 });
-                self.runtime.handle_open(conn, now, join);
-                drop(ticket);
-            }
+            Command::Open(open) => self.open(*open, now),
             Command::Message { conn, bytes } => {
                 let Some(link) = self.links.get_mut(&conn) else { return };
                 if link.taken == 0 {
@@ -345,6 +373,31 @@ impl<G: Game> RoomTask<G> {
             }
         }
         self.drain();
+    }
+
+    /// Somebody is handed over. She has her seat from here on, if she gets one.
+    fn open(&mut self, open: Open, now: Duration) {
+        let Open { conn, way, join, outbox, inbox, ticket, answer } = open;
+        if let Some(join) = self.runtime.handle_open_by(conn, now, &way, join) {
+            let back = Open { conn, way, join, outbox, inbox, ticket, answer: None };
+            // Whoever does not wait for it is gone.
+            return drop(answer.map(|answer| answer.send(Some(Box::new(back)))));
+        }
+        self.links.insert(conn, Link { outbox, inbox, taken: 0 });
+        if answer.is_some_and(|answer| answer.send(None).is_err()) {
+            self.links.remove(&conn);
+            self.runtime.handle_close(conn, now, Closed::Broken);
+        }
+        // Before the ticket is given up: she is counted as on her way or as seated.
+        self.publish();
+        drop(ticket);
+    }
+
+    /// Tells the server how the room stands, so that it is listed and found as it is.
+    fn publish(&mut self) {
+        let (taken, most) = (self.runtime.sessions(), self.runtime.room().max_players());
+        let label = self.runtime.label_if_changed();
+        self.desk.place.publish(taken, most, label);
     }
 
     /// Takes everything that the runtime has to say.

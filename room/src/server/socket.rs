@@ -17,10 +17,10 @@ use super::Shared;
 use super::auth::AuthRequest;
 use super::door::Pass;
 use super::frames::Frames;
+use super::goal::{self, Aim, Goal, Newcomer};
 use super::outbox::{End, Outbox};
 use super::pulse::{Ear, Heard, Lost, Pulse};
-use super::registry::Ticket;
-use super::room_task::{Check, Command, GOING_AWAY, Open, cost};
+use super::room_task::{Check, Command, GOING_AWAY, cost};
 use super::shutdown::stopped;
 use crate::limits;
 use crate::room::Game;
@@ -85,7 +85,7 @@ impl Stop {
 /// Serves an upgraded socket until it ends. `came` was read with the request.
 pub(super) async fn serve<G, R, W>(
     shared: Arc<Shared<G>>,
-    room: String,
+    goal: Goal,
     visitor: Visitor,
     (came, read): (Bytes, R),
     write: W,
@@ -106,14 +106,14 @@ pub(super) async fn serve<G, R, W>(
             let mut frames = Frames::new(&mut read, &came);
             drop(came);
             let guest = Guest { address, pass, stop: running.clone() };
-            let Err(stop) = converse(&shared, &room, guest, &mut frames, &outbox, heard).await;
+            let Err(stop) = converse(&shared, &goal, guest, &mut frames, &outbox, heard).await;
             (stop, None)
         }
         Place::Refused { _leave } => (Stop::close(code::BUSY, "too many new sockets"), Some(_leave)),
     };
     match stop {
         Stop::Close(code, reason) => {
-            tracing::debug!(kind = "refused", room, code, reason = &*reason, "a socket was closed");
+            tracing::debug!(kind = "refused", room = %goal, code, reason = &*reason, "a socket was closed");
             outbox.close(code, &reason);
         }
         Stop::Left(code) => outbox.close(code, ""),
@@ -128,21 +128,22 @@ pub(super) async fn serve<G, R, W>(
 /// Everything that is said on a socket; never returns but to stop.
 async fn converse<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
-    room: &str,
+    goal: &Goal,
     guest: Guest,
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
     heard: Arc<Heard>,
 ) -> Result<Infallible, Stop> {
     let Guest { address, pass, mut stop } = guest;
-    let join = tokio::select! {
+    let (aim, join) = tokio::select! {
         biased;
         () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
-        join = come_in(shared, room, (address, &pass), frames, outbox) => join?,
+        known = come_in(shared, goal, (address, &pass), frames, outbox) => known?,
     };
     let conn = ConnectionId(shared.next_connection());
     let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
-    let link = enter(shared, room, &stop, conn, join, outbox, &inbox).await?;
+    let newcomer = Newcomer { conn, address, join, outbox: outbox.clone(), inbox: inbox.clone() };
+    let link = goal::enter(shared, aim, newcomer, &stop).await?;
     // In the room, it is the seats that are limited.
     drop(pass);
     let mut pulse = Pulse::new(shared.rhythm, heard);
@@ -166,22 +167,22 @@ fn how_closed(stop: &Stop, end: Option<End>) -> Closed {
 /// socket stands at the door all the while.
 async fn come_in<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
-    room: &str,
+    goal: &Goal,
     (address, pass): (IpAddr, &Pass),
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
-) -> Result<Join, Stop> {
-    let (hello, resuming) = tokio::select! {
+) -> Result<(Aim, Join), Stop> {
+    let (aim, hello, resuming) = tokio::select! {
         biased;
         () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
         _ = outbox.ended() => return Err(Stop::Ended),
-        known = introduce(shared, room, frames, outbox) => known?,
+        known = introduce(shared, goal, address, frames, outbox) => known?,
     };
     if !pass.authenticating() {
         return Err(Stop::close(code::BUSY, "too many sockets that have not joined"));
     }
-    let identity = authenticate(shared, room, address, &hello, resuming).await?;
-    Ok(Join { hello, identity, token: token()? })
+    let identity = authenticate(shared, &aim, address, &hello, resuming).await?;
+    Ok((aim, Join { hello, identity, token: token()? }))
 }
 
 /// A fresh secret.
@@ -194,13 +195,14 @@ fn token() -> Result<Token, Stop> {
     Ok(token)
 }
 
-/// The first message, and the session that it continues.
+/// The first message, the room that is meant, and the session that goes on.
 async fn introduce<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
-    room: &str,
+    goal: &Goal,
+    address: IpAddr,
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
-) -> Result<(Hello, Option<Resuming>), Stop> {
+) -> Result<(Aim, Hello, Option<Resuming>), Stop> {
     let first = timeout(shared.hello, frames.next(outbox)).await;
     let first = first.map_err(|_| Stop::close(code::NO_HELLO, "no hello in time"))??;
     let hello = session::admit(&first, &shared.schema).map_err(|refusal| {
@@ -211,10 +213,11 @@ async fn introduce<G: Game, S: AsyncRead + Unpin>(
         Stop::close(refusal.code, refusal.reason)
     })?;
     drop(first);
-    let Some(resume) = &hello.resume else { return Ok((hello, None)) };
+    let aim = goal.aim(shared, address)?;
+    let Some(resume) = &hello.resume else { return Ok((aim, hello, None)) };
     let limit = Duration::from_secs(limits::AUTHENTICATE_SECONDS);
-    match timeout(limit, check_session(shared, room, resume)).await {
-        Ok(resuming) => resuming.map(|resuming| (hello, Some(resuming))),
+    match timeout(limit, check_session(shared, &aim.room, resume)).await {
+        Ok(resuming) => resuming.map(|resuming| (aim, hello, Some(resuming))),
         Err(_) => Err(Stop::close(code::BUSY, "the room does not answer")),
     }
 }
@@ -234,21 +237,22 @@ async fn check_session<G: Game>(shared: &Shared<G>, room: &str, resume: &Resume)
 }
 
 /// The room that had the session is gone.
-fn no_session() -> Stop {
+pub(super) fn no_session() -> Stop {
     Stop::close(code::NO_SESSION, "the session is unknown or expired")
 }
 
 /// Asks the game who this is.
 async fn authenticate<G: Game>(
     shared: &Shared<G>,
-    room: &str,
+    aim: &Aim,
     address: IpAddr,
     hello: &Hello,
     resuming: Option<Resuming>,
 ) -> Result<Identity, Stop> {
     let Some(hook) = &shared.authenticate else { return Ok(Identity::guest()) };
     let resuming = resuming.map(|resuming| (resuming.session, resuming.player));
-    let request = AuthRequest::new(room.to_owned(), hello, address, resuming);
+    let room = &*aim.room;
+    let request = AuthRequest::new(aim, hello, address, resuming);
     // A task of its own, so that a panic costs this socket and nothing else.
     let mut task = Abort(tokio::spawn(hook.ask(request)));
     match timeout(Duration::from_secs(limits::AUTHENTICATE_SECONDS), &mut task.0).await {
@@ -281,53 +285,6 @@ impl<T> Drop for Abort<T> {
         self.0.abort();
     }
 }
-
-/// Hands the client to its room.
-async fn enter<G: Game>(
-    shared: &Arc<Shared<G>>,
-    room: &str,
-    stop: &watch::Receiver<bool>,
-    conn: ConnectionId,
-    join: Join,
-    outbox: &Arc<Outbox>,
-    inbox: &Arc<Semaphore>,
-) -> Result<mpsc::Sender<Command<G>>, Stop> {
-    let resumes = join.hello.resume.is_some();
-    let (mut link, ticket) = way_in(shared, room, stop, resumes)?;
-    let (outbox, inbox) = (outbox.clone(), inbox.clone());
-    let mut command = Command::Open(Box::new(Open { conn, join, outbox, inbox, ticket }));
-    // A room may end between being found and being told; then another takes its place.
-    for _ in 0..ENTER_TRIES {
-        let Err(mpsc::error::SendError(back)) = link.send(command).await else { return Ok(link) };
-        command = back;
-        if *stop.borrow() {
-            return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
-        }
-        let (other, fresh) = way_in(shared, room, stop, resumes)?;
-        link = other;
-        if let Command::Open(open) = &mut command {
-            open.ticket = fresh;
-        }
-    }
-    Err(Stop::close(code::BUSY, "the room ended while this client came in"))
-}
-
-/// The room, which is created for whom it holds no session.
-fn way_in<G: Game>(
-    shared: &Arc<Shared<G>>,
-    room: &str,
-    stop: &watch::Receiver<bool>,
-    resumes: bool,
-) -> Result<(mpsc::Sender<Command<G>>, Ticket), Stop> {
-    if resumes {
-        return shared.registry.reenter(room).ok_or_else(no_session);
-    }
-    let full = |_| Stop::close(code::BUSY, "the server has as many rooms as it may have");
-    shared.registry.enter(room, stop).map_err(full)
-}
-
-/// How often a client is handed over to a room that ends just then.
-const ENTER_TRIES: usize = 4;
 
 /// Carries messages to the room until the socket ends.
 async fn listen<G: Game, S: AsyncRead + Unpin>(

@@ -1,8 +1,8 @@
-//! How many sockets may be opened: in all, and by one address.
+//! How often something may be done: by all, and by one address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,24 +14,31 @@ use crate::limits;
 #[derive(Debug)]
 pub(super) struct Throttle {
     all: Rate,
-    each: Rate,
-    credit: Mutex<Credit>,
+    credit: Mutex<(Account, Accounts)>,
     refusals: Arc<Semaphore>,
 }
 
-#[derive(Debug, Default)]
-struct Credit {
-    all: Account,
+/// Credit of each address for something that is done seldom; one minute's worth is kept.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    accounts: Mutex<Accounts>,
+}
+
+/// The accounts of addresses.
+#[derive(Debug)]
+struct Accounts {
+    rate: Rate,
     // Invariant: at most twice as many as were in use at the last clearing, and 64. An account that is full is as
-    // good as none, and only a socket that was let in leaves one that is not.
-    addresses: HashMap<IpAddr, Account>,
+    // good as none, and only who was let do something leaves one that is not.
+    of: HashMap<IpAddr, Account>,
     clear_at: usize,
 }
 
-/// What a socket costs.
+/// What something costs, and how much may be owed for it.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     cost: Duration,
+    most: Duration,
 }
 
 /// When the credit will be whole again.
@@ -41,52 +48,99 @@ struct Account {
 }
 
 impl Rate {
-    fn of(a_second: u32) -> Rate {
-        Rate { cost: SECOND / a_second.max(1) }
+    fn of(times: u32, span: Duration) -> Rate {
+        Rate { cost: span / times.max(1), most: span }
     }
 }
 
 impl Account {
-    /// The account as it is once a socket has been paid for, or `None` where that is too much.
+    /// The account as it is once something has been paid for, or `None` where that is too much.
     fn pay(self, rate: Rate, now: Duration) -> Option<Account> {
         let full_at = self.full_at.max(now) + rate.cost;
-        (full_at - now <= SECOND).then_some(Account { full_at })
+        (full_at - now <= rate.most).then_some(Account { full_at })
+    }
+}
+
+impl Accounts {
+    fn new(rate: Rate) -> Accounts {
+        Accounts { rate, of: HashMap::new(), clear_at: 0 }
+    }
+
+    /// What an address's account is once it has paid, or `None` where that is too much.
+    fn paid(&self, address: IpAddr, now: Duration) -> Option<Account> {
+        self.of.get(&group(address)).copied().unwrap_or_default().pay(self.rate, now)
+    }
+
+    fn put(&mut self, address: IpAddr, account: Account, now: Duration) {
+        if self.of.len() >= self.clear_at {
+            self.of.retain(|_, account| account.full_at > now);
+            self.clear_at = 64.max(2 * self.of.len());
+        }
+        self.of.insert(group(address), account);
     }
 }
 
 const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
 
 impl Throttle {
     /// Lets `a_second` sockets in a second, and half of them from one address.
     pub(super) fn new(a_second: u32) -> Throttle {
+        let each = Accounts::new(Rate::of(a_second / 2, SECOND));
         Throttle {
-            all: Rate::of(a_second),
-            each: Rate::of(a_second / 2),
-            credit: Mutex::default(),
+            all: Rate::of(a_second, SECOND),
+            credit: Mutex::new((Account::default(), each)),
             refusals: Arc::new(Semaphore::new(limits::REFUSALS)),
         }
     }
 
     /// Whether a socket may be opened. One that may not costs nobody's credit.
     pub(super) fn admits(&self, address: IpAddr, now: Duration) -> bool {
-        let address = group(address);
         let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = credit.addresses.get(&address).copied().unwrap_or_default();
-        let (Some(own), Some(all)) = (own.pay(self.each, now), credit.all.pay(self.all, now)) else {
+        let (all, each) = &mut *credit;
+        let (Some(own), Some(paid)) = (each.paid(address, now), all.pay(self.all, now)) else {
             return false;
         };
-        credit.all = all;
-        if credit.addresses.len() >= credit.clear_at {
-            credit.addresses.retain(|_, account| account.full_at > now);
-            credit.clear_at = 64.max(2 * credit.addresses.len());
-        }
-        credit.addresses.insert(address, own);
+        *all = paid;
+        each.put(address, own, now);
         true
     }
 
     /// Leave to tell a socket that it is refused. Without it the connection is dropped, which costs less.
     pub(super) fn refusal(&self) -> Option<OwnedSemaphorePermit> {
         self.refusals.clone().try_acquire_owned().ok()
+    }
+}
+
+impl Allowance {
+    /// Allows something `a_minute` times a minute.
+    pub(super) fn new(a_minute: u32) -> Allowance {
+        Allowance { accounts: Mutex::new(Accounts::new(Rate::of(a_minute, MINUTE))) }
+    }
+
+    /// Whether an address may do it once more, which counts.
+    pub(super) fn admits(&self, address: IpAddr, now: Duration) -> bool {
+        self.unless(address, now, || None::<()>) == Some(None)
+    }
+
+    /// Does something that counts only where it fails; `None` where it failed too often before.
+    pub(super) fn unless<T>(
+        &self,
+        address: IpAddr,
+        now: Duration,
+        attempt: impl FnOnce() -> Option<T>,
+    ) -> Option<Option<T>> {
+        let mut accounts = self.lock();
+        let paid = accounts.paid(address, now)?;
+        let done = attempt();
+        if done.is_none() {
+            accounts.put(address, paid, now);
+        }
+        Some(done)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Accounts> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,7 +174,7 @@ mod tests {
         for n in 0..200_000 {
             throttle.admits(ip(n), Duration::from_micros(u64::from(n) * 100));
         }
-        let kept = throttle.credit.lock().unwrap().addresses.len();
+        let kept = throttle.credit.lock().unwrap().1.of.len();
         assert!(kept <= 4000, "{kept}");
     }
 
@@ -131,5 +185,30 @@ mod tests {
         assert_eq!(told.len(), limits::REFUSALS);
         drop(told);
         assert!(throttle.refusal().is_some());
+    }
+
+    #[test]
+    fn what_succeeds_costs_nothing_and_what_fails_too_often_is_not_tried() {
+        let tries = Allowance::new(10);
+        let mut tried = 0;
+        for _ in 0..100 {
+            assert_eq!(tries.unless(ip(1), ms(0), || Some(())), Some(Some(())));
+        }
+        for _ in 0..100 {
+            tries.unless(ip(1), ms(0), || {
+                tried += 1;
+                None::<()>
+            });
+        }
+        assert_eq!(tried, 10);
+        assert_eq!(tries.unless(ip(1), ms(0), || Some(())), None, "not even with a good one");
+        assert_eq!(tries.unless(ip(2), ms(0), || Some(())), Some(Some(())));
+        assert_eq!(
+            tries.unless(ip(1), ms(6000), || Some(())),
+            Some(Some(())),
+            "a sixth of a minute brings more"
+        );
+        let once = |now| (0..100).filter(|_| tries.admits(ip(3), now)).count();
+        assert_eq!((once(ms(0)), once(ms(12_000)), once(ms(600_000))), (10, 2, 10));
     }
 }

@@ -304,6 +304,15 @@ pub fn is_build(name: &str) -> bool {
     (1..=limits::BUILD).contains(&name.len()) && name.bytes().all(is_build_byte)
 }
 
+/// Whether `name` may be a room's: 1 to 64 characters of those that a URL carries as they are. `.` and `..` are
+/// steps of a path, which clients resolve and a game that keeps files by room would follow.
+#[must_use]
+pub fn is_room_name(name: &str) -> bool {
+    (1..=limits::ROOM_NAME).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))
+}
+
 fn is_build_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
 }
@@ -358,6 +367,11 @@ fn take_build<'a>(r: &mut Reader<'a>) -> Result<Option<&'a str>, DecodeError> {
         name if is_build(name) => Ok(Some(name)),
         _ => Err(DecodeError::Build),
     }
+}
+
+fn take_room<'a>(r: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
+    let name = r.text(limits::ROOM_NAME)?;
+    if is_room_name(name) { Ok(name) } else { Err(DecodeError::Value) }
 }
 
 fn take_rest<'a>(r: &mut Reader<'a>, most: usize) -> Result<&'a [u8], DecodeError> {

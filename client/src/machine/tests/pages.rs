@@ -271,3 +271,27 @@ fn a_damaged_checkpoint_is_refused() {
         assert!(refused(path, value.clone()), "{path} = {value}");
     }
 }
+
+#[test]
+fn a_checkpoint_is_of_the_room_and_of_what_led_there() {
+    let given = |url: &str| Options { room: url.into(), ..options() };
+    let mut page = Machine::new(schema(), given("ws://here/any/duel"), 1);
+    assert_eq!((page.room(), page.room_name()), ("ws://here/any/duel", None));
+    join(&mut page, ms(0), Welcome { room: "duel-1", ..first() });
+    assert_eq!((page.room(), page.room_name()), ("ws://here/rooms/duel-1", Some("duel-1")));
+    let checkpoint = stored(&mut page);
+    assert_eq!(checkpoint.room(), "ws://here/rooms/duel-1");
+    for url in ["ws://here/any/duel", "ws://here/rooms/duel-1"] {
+        let page = Machine::restore(schema(), given(url), checkpoint.clone(), UNIX_MS, 1).unwrap();
+        assert_eq!(page.room(), "ws://here/rooms/duel-1", "it is where the session is");
+    }
+    for url in
+        ["ws://here/any/ball", "ws://there/any/duel", "ws://here/rooms/duel-2", "ws://here/codes/KWMTRX"]
+    {
+        let other = Machine::restore(schema(), given(url), checkpoint.clone(), UNIX_MS, 1);
+        assert!(matches!(other, Err(CheckpointError::OtherRoom { .. })), "{url}");
+    }
+    // Once the session is lost it goes the way that it was given.
+    page.handle_close(ms(1), Some(4007), "");
+    assert_eq!((page.status(), page.room()), (&Status::Lost, "ws://here/any/duel"));
+}

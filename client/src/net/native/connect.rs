@@ -20,7 +20,9 @@ use crate::machine::{Checkpoint, CheckpointError, Machine, NoticeKind, Options};
 
 /// Starts to connect to a room: `connect(url, schema).name("Ada").await`.
 ///
-/// `url` is the room's, such as `ws://127.0.0.1:8787/rooms/forest`. The future resolves once the room has let the
+/// `url` is the room's, such as `ws://127.0.0.1:8787/rooms/forest`; or, of a room whose code a friend has told,
+/// `…/codes/KWMTRX`; or, for any room of a kind that has a free seat, `…/any/duel`. Whichever it is, the client comes
+/// back to the room that it was let into. The future resolves once the room has let the
 /// client in; [`start`](Connect::start) gives a client at once, which connects while the game runs. Either must
 /// happen on a tokio runtime, which must live as long as the client.
 pub fn connect(url: impl Into<String>, schema: Schema) -> Connect {
@@ -191,7 +193,8 @@ impl Connect {
         self
     }
 
-    /// Continues the session of a checkpoint, which must be of the same URL.
+    /// Continues the session of a checkpoint, which must be of the same URL: of the one that the client was given
+    /// then, or of the room's own.
     pub fn checkpoint(mut self, checkpoint: Checkpoint) -> Connect {
         self.checkpoint = Some(checkpoint);
         self
@@ -229,7 +232,7 @@ impl Connect {
         if self.record {
             machine.record();
         }
-        let mut client = Client::new(machine, Dialer { runtime, url: self.url, auth: self.auth });
+        let mut client = Client::new(machine, Dialer { runtime, auth: self.auth });
         client.pump(Instant::now());
         Ok(client)
     }

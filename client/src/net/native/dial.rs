@@ -37,7 +37,6 @@ type Opened = Result<(Link, Vec<u8>), ConnectError>;
 /// What opens sockets.
 pub(super) struct Dialer {
     pub(super) runtime: Handle,
-    pub(super) url: String,
     pub(super) auth: Auth,
 }
 
@@ -48,10 +47,10 @@ pub(super) struct Dialing {
 }
 
 impl Dialer {
-    /// Begins to open a socket; tells through `wake` when it is done, and when the socket has something.
-    pub(super) fn dial(&self, wake: Arc<Notify>) -> Dialing {
+    /// Begins to open a socket to a room's URL; tells through `wake` when it is done, and when the socket has something.
+    pub(super) fn dial(&self, url: &str, wake: Arc<Notify>) -> Dialing {
         let (done, opened) = oneshot::channel();
-        let (url, auth) = (self.url.clone(), self.auth.clone());
+        let (url, auth) = (url.to_owned(), self.auth.clone());
         let task = self.runtime.spawn(async move {
             // A client that is gone wants none.
             let _ = done.send(open(&url, auth, wake.clone()).await);

@@ -49,6 +49,8 @@ pub(super) struct Durable {
     pub(super) snapshot: Snapshot,
     /// What the store was last told that the room is.
     pub(super) state: State,
+    /// The version of the label that the store has; 0 for none.
+    pub(super) label: u64,
     /// The commit on its way, and whether the driver has it.
     pub(super) pending: Option<(Arc<Commit>, bool)>,
 }
@@ -138,22 +140,25 @@ impl<G: Game> Runtime<G> {
         let tick = self.room.tick;
         let mut rows = durable.rows(tick);
         let whole = matches!(durable.known, Known::Foreign);
-        if !whole {
-            durable.put_entities(&self.room, rest.is_some(), &mut rows);
-            durable.put_sessions(&mut self.room, &mut rows);
-            durable.put_accounts(&self.accounts, &mut rows);
-            durable.put_effects(&self.leaving, &mut rows);
-            durable.caution.put(&mut rows);
-        }
+        durable.put_entities(&self.room, rest.is_some(), &mut rows);
+        durable.put_sessions(&mut self.room, &mut rows);
+        durable.put_accounts(&self.accounts, &mut rows);
+        durable.put_effects(&self.leaving, &mut rows);
+        durable.caution.put(&mut rows);
         durable.put_numbers(&self.room, self.next_player, &mut rows);
         self.put_snapshot(whole, &mut rows);
         let Some(durable) = &mut self.durable else { return };
         let state = rest.unwrap_or(State::Awake);
         self.out.bar();
-        if rows.is_empty() && state == durable.state {
+        let label = self.room.standing.version();
+        if rows.is_empty() && state == durable.state && label == durable.label {
             return self.release();
         }
-        let commit = durable.commit(rows, state);
+        let mut commit = durable.commit(rows, state);
+        if std::mem::replace(&mut durable.label, label) != label {
+            let bytes = commit.label.insert(Vec::new());
+            self.room.label().encode(bytes);
+        }
         durable.kept(&commit, tick);
         durable.pending = Some((Arc::new(commit), false));
         if faults::is(Fault::SendBeforeCommit) {
@@ -220,7 +225,10 @@ impl Durable {
     fn kept(&mut self, commit: &Commit, tick: Tick) {
         self.next += commit.rows.len() as u64;
         self.state = commit.state;
-        if !commit.rows.is_empty() {
+        if commit.state == State::Gone {
+            // The store deletes the log. Should somebody come after all, it begins anew.
+            self.known = Known::Foreign;
+        } else if !commit.rows.is_empty() {
             self.known = Known::This;
             self.snapshot.committed(tick);
         }

@@ -35,6 +35,25 @@ enum Plan {
     Continue(SessionId),
 }
 
+/// How a client found the room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By its name.
+    Name,
+    /// By its code, which lets new players into private rooms.
+    Code,
+    /// As any room of this kind that has a seat.
+    Kind(String),
+}
+
+/// Whom a room has nothing for.
+pub(super) enum Turned {
+    /// She is refused.
+    Away(Refusal),
+    /// She looks for any room; this is not the one.
+    Back,
+}
+
 /// How the client of a connection comes to it.
 enum Seating {
     Joined,
@@ -89,16 +108,28 @@ impl<G: Game> Runtime<G> {
     /// What a client that asks to come in gets, where there is a seat for it.
     fn admit(&self, join: &Join, joining: usize) -> Result<Plan, Refusal> {
         let plan = self.plan(join)?;
-        let (taken, seats) = (self.room.sessions.len() + joining, self.settings.seats);
+        let (taken, seats) = (self.room.sessions.len() + joining, self.room.max_players());
         if matches!(plan, Plan::New) && taken >= seats {
             return Err(Refusal::new(code::FULL, format!(r#"{{"players":{taken},"max":{seats}}}"#)));
         }
         Ok(plan)
     }
 
-    /// Whether a client that asks to come in needs a seat; the refusal where it gets nothing.
-    pub(super) fn needs_seat(&self, join: &Join) -> Result<bool, Refusal> {
-        self.admit(join, self.inbox.joining()).map(|plan| matches!(plan, Plan::New))
+    /// Whether a client that asks to come in needs a seat; what to do where it gets nothing. A session goes on
+    /// whichever way its client came.
+    pub(super) fn needs_seat(&self, way: &Way, join: &Join) -> Result<bool, Turned> {
+        let full = match self.admit(join, self.inbox.joining()) {
+            Ok(Plan::Continue(_)) => return Ok(false),
+            Ok(Plan::New) => None,
+            Err(refusal) if refusal.code == code::FULL => Some(refusal),
+            Err(refusal) => return Err(Turned::Away(refusal)),
+        };
+        let label = self.room.label();
+        match way {
+            Way::Name if label.private => Err(Turned::Away(Refusal::new(code::NOT_ALLOWED, PRIVATE))),
+            Way::Kind(kind) if full.is_some() || !label.is_open() || label.kind != *kind => Err(Turned::Back),
+            Way::Name | Way::Code | Way::Kind(_) => full.map_or(Ok(true), |full| Err(Turned::Away(full))),
+        }
     }
 
     pub(super) fn join(&mut self, conn: ConnectionId, join: Join) {
@@ -279,6 +310,7 @@ impl<G: Game> Runtime<G> {
         let welcome = RoomMessage::Welcome(Welcome {
             protocol: PROTOCOL_VERSION,
             build,
+            room: self.room.name(),
             session: id,
             epoch: session.epoch,
             token: join.token,
@@ -401,6 +433,9 @@ impl<G: Game> Runtime<G> {
         }
     }
 }
+
+/// What somebody hears who knows a private room's name alone.
+pub(crate) const PRIVATE: &str = "the room is private: its code lets new players in";
 
 /// A room without a store has one run.
 const ONLY_RUN: u64 = 1;

@@ -14,6 +14,7 @@ use crate::room::ConnectionId;
 use crate::room::game::{Dropped, Game};
 use crate::room::journal::entry::StoredSession;
 use crate::room::journal::image::{Image, StoredEntity};
+use crate::room::label::Site;
 use crate::room::outside::Outside;
 use crate::room::sessions::{Session, Unstored};
 use crate::schema::Schema;
@@ -28,8 +29,8 @@ use crate::tick::Tick;
 /// What a durable room begins with.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The room's name.
-    pub room: Arc<str>,
+    /// Where it stands among others: its name, and its label.
+    pub site: Site,
     /// Its log, of which it is the owner now.
     pub taken: Taken,
     /// The time of the world outside, in seconds since 1970.
@@ -75,9 +76,12 @@ impl<G: Game> Runtime<G> {
         let schema = G::schema();
         schema.validate().map_err(StartError::from)?;
         let stored_schema = schema.text(false).into_bytes();
-        let Origin { room, taken, unix } = origin;
+        let Origin { site, taken, unix } = origin;
+        site.validate()?;
+        let room: Arc<str> = site.name.as_str().into();
         if taken.rows.is_empty() {
-            let mut runtime = Runtime::of_world(game, settings, seed, World::new(schema, other_seed(seed)));
+            let mut runtime =
+                Runtime::of_world(site, game, settings, seed, World::new(schema, other_seed(seed)));
             runtime.unix = unix;
             runtime.attach(room, &taken, stored_schema, Known::Nothing);
             runtime.game.on_create(&mut runtime.room);
@@ -90,7 +94,7 @@ impl<G: Game> Runtime<G> {
             return Err(WakeError::Schema { room, what: String::from("it differs") });
         }
         let world = restore_world(schema, seed, &image).map_err(damaged)?;
-        let mut runtime = Runtime::of_world(game, settings, wake_seed(seed, &image), world);
+        let mut runtime = Runtime::of_world(site, game, settings, wake_seed(seed, &image), world);
         runtime.unix = unix;
         let foreign = taken.restored;
         if !foreign {
@@ -125,6 +129,7 @@ impl<G: Game> Runtime<G> {
             caution: Caution::default(),
             snapshot: Snapshot::new(0, 0, Tick::ZERO),
             state: State::Awake,
+            label: 0,
             pending: None,
         });
     }

@@ -1,11 +1,10 @@
 //! A room begins: its game is made, and its log read where it has one.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::panic_message;
 use crate::room::Game;
-use crate::runtime::{Origin, Runtime, WakeError};
+use crate::runtime::{Origin, Runtime, Site, WakeError};
 use crate::server::registry::{Make, Place};
 use crate::session::code;
 use crate::storage::StoreError;
@@ -19,19 +18,24 @@ pub(super) enum Failed {
 }
 
 /// Makes the game and its runtime on a thread where taking long disturbs nobody.
-pub(super) async fn begin<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Runtime<G>, Failed> {
+pub(super) async fn begin<G: Game>(
+    place: &Place<G>,
+    site: Site,
+    make: Make<G>,
+) -> Result<Runtime<G>, Failed> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failed::ForNow(format!("no random seed: {error}")))?;
     let (name, settings) = (place.name.clone(), place.registry.settings.clone());
+    let stored = place.registry.store.is_some();
     let (threads, store) = (place.registry.threads.clone(), place.registry.store.clone());
     let made = tokio::task::spawn_blocking(move || {
         let mut runtime = match store {
-            None => Runtime::new(make(&name), settings, seed)
+            None => Runtime::at(site, make(&name), settings, seed)
                 .map_err(|error| Failed::ForGood(code::FAILED, error.to_string()))?,
             Some(store) => {
                 let taken = store.take(&name).map_err(of_store)?;
                 let woken = !taken.rows.is_empty();
-                let origin = Origin { room: Arc::from(name.as_str()), taken, unix: unix_seconds() };
+                let origin = Origin { site, taken, unix: unix_seconds() };
                 let runtime = Runtime::open(make(&name), settings, seed, origin).map_err(of_wake)?;
                 let kind = if woken { "woken" } else { "created" };
                 tracing::info!(kind, room = name, sessions = runtime.sessions(), "room {kind}");
@@ -50,7 +54,6 @@ pub(super) async fn begin<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Ru
                 Ok(panic) => panic_message(&*panic),
                 Err(error) => error.to_string(),
             };
-            let stored = place.registry.store.is_some();
             return Err(if stored {
                 Failed::ForNow(message)
             } else {
@@ -58,7 +61,7 @@ pub(super) async fn begin<G: Game>(place: &Place<G>, make: Make<G>) -> Result<Ru
             });
         }
     };
-    if place.registry.store.is_none() {
+    if !stored {
         tracing::info!(kind = "created", room = place.name, "room created");
     }
     Ok(runtime)

@@ -8,7 +8,7 @@ use crate::storage::State;
 impl<G: Game> RoomTask<G> {
     /// What becomes of the room that nobody is in.
     pub(super) fn ending(&self) -> State {
-        State::Asleep
+        if self.runtime.room().label().discard { State::Gone } else { State::Asleep }
     }
 
     /// Keeps all that the room has, and what it is from now on. A room without a store has nothing to keep.

@@ -80,8 +80,9 @@ fn a_rooms_messages_have_these_bytes() {
         received: 6,
         sent: 8,
         build: None,
+        room: "den",
     };
-    let mut expected = vec![0x81, 2, 0, 5, 2];
+    let mut expected = vec![0x81, 2, 0, 3, b'd', b'e', b'n', 5, 2];
     expected.extend([9; 16]);
     expected.extend([3, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0xc8, 1, 20, 2, 0x80, 0xc0, 1, 0x80, 0x20]);
     expected.extend([0xac, 2, 1, 6, 8]);
@@ -90,6 +91,10 @@ fn a_rooms_messages_have_these_bytes() {
     let greedy = Welcome { retain: limits::RETAIN as u32 + 1, ..welcome };
     RoomMessage::Welcome(greedy).encode(&mut out);
     assert_eq!(RoomMessage::decode(&out), Err(DecodeError::TooLong), "more than a client would keep");
+    for bad in [&b""[..], b"..", b"a/b", b"a?b", "x".repeat(65).as_bytes()] {
+        let named = [&expected[..3], &[bad.len() as u8], bad, &expected[7..]].concat();
+        assert!(RoomMessage::decode(&named).is_err(), "{bad:?} is no room's name");
+    }
     assert_eq!(room(RoomMessage::Update(&[1, 2])), [0x82, 1, 2]);
     assert_eq!(room(RoomMessage::Event(&[0xc0])), [0x83, 0xc0]);
     assert_eq!(room(RoomMessage::Transient(&[0xc0])), [0x84, 0xc0]);
@@ -189,4 +194,14 @@ fn the_protocol_is_read_whatever_follows() {
     assert_eq!(hello_protocol(&[]), Err(DecodeError::Truncated));
     assert_eq!(welcome_protocol(&[tag::WELCOME, 9, 0xff]), Ok(Some(9)));
     assert_eq!(welcome_protocol(&[tag::UPDATE]), Err(DecodeError::Order));
+}
+
+#[test]
+fn room_names_are_short_and_safe_in_a_url() {
+    for name in ["a", "forest-2", "A.b_c~d", "...", &"x".repeat(64)] {
+        assert!(is_room_name(name), "{name}");
+    }
+    for name in ["", ".", "..", "a b", "a/b", "ä", "%41", &"x".repeat(65)] {
+        assert!(!is_room_name(name), "{name}");
+    }
 }

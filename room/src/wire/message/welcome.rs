@@ -1,6 +1,6 @@
 //! The room's first message, and what it says before it refuses.
 
-use super::{Token, put_blob, put_build, tag, take_build, take_u32};
+use super::{Token, is_room_name, put_blob, put_build, tag, take_build, take_room, take_u32};
 use crate::entity::{PlayerId, SessionId};
 use crate::limits;
 use crate::tick::Tick;
@@ -13,6 +13,8 @@ pub struct Welcome<'a> {
     pub protocol: u32,
     /// The room's build.
     pub build: Option<&'a str>,
+    /// The room's name, by which the client comes back to it.
+    pub room: &'a str,
     /// The session.
     pub session: SessionId,
     /// Which of the session's connections this is, counted from 1.
@@ -63,6 +65,8 @@ impl<'a> Welcome<'a> {
         out.push(tag::WELCOME);
         varint::put(out, self.protocol.into());
         put_build(out, self.build);
+        debug_assert!(is_room_name(self.room), "checked where it was set: {:?}", self.room);
+        put_blob(out, self.room.as_bytes());
         varint::put(out, self.session.0);
         varint::put(out, self.epoch.into());
         out.extend_from_slice(&self.token.0);
@@ -82,6 +86,7 @@ impl<'a> Welcome<'a> {
         Ok(Welcome {
             protocol: take_u32(r)?,
             build: take_build(r)?,
+            room: take_room(r)?,
             session: SessionId(r.varint()?),
             epoch: take_u32(r)?,
             token: Token(r.array()?),
