@@ -59,6 +59,7 @@ const _: () = {
         const KIND: &'static ::room::entity::Kind = &::room::entity::Kind {
             name: "avatar",
             hidden: false,
+            ephemeral: false,
             random_ids: true,
             owner: ::room::__private::Some(0usize),
             fields: &[
@@ -66,31 +67,37 @@ const _: () = {
                     name: "owner",
                     wire: <__Codec0 as ::room::field::Codec>::WIRE,
                     writable: false,
+                    coarse: false,
                 },
                 ::room::entity::FieldInfo {
                     name: "aim",
                     wire: <__Codec1 as ::room::field::Codec>::WIRE,
                     writable: true,
+                    coarse: false,
                 },
                 ::room::entity::FieldInfo {
                     name: "sort",
                     wire: <__Codec2 as ::room::field::Codec>::WIRE,
                     writable: false,
+                    coarse: false,
                 },
                 ::room::entity::FieldInfo {
                     name: "name",
                     wire: <__Codec3 as ::room::field::Codec>::WIRE,
                     writable: false,
+                    coarse: false,
                 },
                 ::room::entity::FieldInfo {
                     name: "blocks",
                     wire: <__Codec4 as ::room::field::Codec>::WIRE,
                     writable: false,
+                    coarse: true,
                 },
                 ::room::entity::FieldInfo {
                     name: "cards",
                     wire: <__Codec5 as ::room::field::Codec>::WIRE,
                     writable: false,
+                    coarse: false,
                 },
             ],
         };

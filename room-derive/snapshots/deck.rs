@@ -30,6 +30,7 @@ const _: () = {
         const KIND: &'static my_room::entity::Kind = &my_room::entity::Kind {
             name: "cards",
             hidden: true,
+            ephemeral: true,
             random_ids: false,
             owner: my_room::__private::None,
             fields: &[
@@ -37,6 +38,7 @@ const _: () = {
                     name: "order",
                     wire: <__Codec0 as my_room::field::Codec>::WIRE,
                     writable: false,
+                    coarse: false,
                 },
             ],
         };

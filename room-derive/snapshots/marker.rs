@@ -25,6 +25,7 @@ const _: () = {
         const KIND: &'static ::room::entity::Kind = &::room::entity::Kind {
             name: "marker",
             hidden: false,
+            ephemeral: false,
             random_ids: false,
             owner: ::room::__private::None,
             fields: &[],

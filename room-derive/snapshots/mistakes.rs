@@ -1,5 +1,5 @@
 ::core::compile_error! {
-    "unknown key `nmae`: `#[entity(…)]` knows name, hidden, owner, ids and crate"
+    "unknown key `nmae`: `#[entity(…)]` knows name, hidden, ephemeral, owner, ids and crate"
 }
 ::core::compile_error! {
     "no field can be called `id`: an entity has its own id; rename the field"
@@ -39,6 +39,7 @@ const _: () = {
         const KIND: &'static ::room::entity::Kind = &::room::entity::Kind {
             name: "rock",
             hidden: false,
+            ephemeral: false,
             random_ids: false,
             owner: ::room::__private::None,
             fields: &[],

@@ -13,6 +13,7 @@ const _: () = {
         const KIND: &'static ::room::entity::Kind = &::room::entity::Kind {
             name: "Pair",
             hidden: false,
+            ephemeral: false,
             random_ids: false,
             owner: ::room::__private::None,
             fields: &[],

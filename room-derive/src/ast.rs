@@ -73,6 +73,10 @@ impl Entity {
     pub(crate) fn is_hidden(&self) -> bool {
         self.attributes.hidden.is_given()
     }
+
+    pub(crate) fn is_ephemeral(&self) -> bool {
+        self.attributes.ephemeral.is_given()
+    }
 }
 
 impl Field {

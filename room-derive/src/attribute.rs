@@ -19,6 +19,7 @@ pub(crate) struct Spanned<T> {
 pub(crate) struct KindAttributes {
     pub(crate) name: Once<Spanned<String>>,
     pub(crate) hidden: Once<Span>,
+    pub(crate) ephemeral: Once<Span>,
     pub(crate) owner: Once<Ident>,
     pub(crate) random_ids: Once<()>,
     pub(crate) krate: Once<Path>,
@@ -29,6 +30,7 @@ pub(crate) struct KindAttributes {
 pub(crate) struct FieldAttributes {
     pub(crate) name: Once<Spanned<String>>,
     pub(crate) writable: Once<Span>,
+    pub(crate) coarse: Once<Span>,
     pub(crate) quantize: Once<Quantize>,
 }
 
@@ -94,6 +96,7 @@ impl KindAttributes {
         each_key(cx, attributes, "entity", |cx, key, input| match key.to_string().as_str() {
             "name" => found.name.set(cx, key, || string(key, input, "name = \"…\"")),
             "hidden" => found.hidden.set(cx, key, || flag(key, input)),
+            "ephemeral" => found.ephemeral.set(cx, key, || flag(key, input)),
             "owner" => found.owner.set(cx, key, || {
                 value(key, input, "owner = field")?;
                 let ident = input.call(Ident::parse_any);
@@ -101,7 +104,7 @@ impl KindAttributes {
             }),
             "ids" => found.random_ids.set(cx, key, || random_ids(key, input)),
             "crate" => found.krate.set(cx, key, || path(key, input)),
-            _ => Err(unknown(key, "#[entity(…)]", "name, hidden, owner, ids and crate")),
+            _ => Err(unknown(key, "#[entity(…)]", "name, hidden, ephemeral, owner, ids and crate")),
         });
         found
     }
@@ -114,6 +117,7 @@ impl FieldAttributes {
         each_key(cx, attributes, "field", |cx, key, input| match key.to_string().as_str() {
             "name" => found.name.set(cx, key, || string(key, input, "name = \"…\"")),
             "writable" => found.writable.set(cx, key, || flag(key, input)),
+            "coarse" => found.coarse.set(cx, key, || flag(key, input)),
             "quantize" => {
                 let first = found.quantize.mark(cx, key);
                 let range = Quantize::read(cx, key, input)?;
@@ -122,7 +126,7 @@ impl FieldAttributes {
                 }
                 Ok(())
             }
-            _ => Err(unknown(key, "#[field(…)]", "name, writable and quantize")),
+            _ => Err(unknown(key, "#[field(…)]", "name, writable, coarse and quantize")),
         });
         found
     }

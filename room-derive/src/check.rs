@@ -36,6 +36,7 @@ pub(crate) fn check(cx: &mut Context, entity: &Entity) {
     names(cx, entity);
     for field in &entity.fields {
         writable(cx, entity, field);
+        coarse(cx, entity, field);
         arrays(cx, field);
         if let Some(quantize) = field.attributes.quantize.get() {
             self::quantize(cx, field, quantize);
@@ -158,6 +159,17 @@ fn writable(cx: &mut Context, entity: &Entity, field: &Field) {
             *span,
             "nobody could write this field, for only an entity's owner writes it: name the field \
                          that holds the owner with `#[entity(owner = …)]`, or take away `writable`",
+        );
+    }
+}
+
+fn coarse(cx: &mut Context, entity: &Entity, field: &Field) {
+    let Some(span) = field.attributes.coarse.get() else { return };
+    if entity.is_ephemeral() {
+        cx.error(
+            *span,
+            "an ephemeral kind is never stored, so no field of it is stored less often: take away `coarse` or \
+             `ephemeral`",
         );
     }
 }

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Index};
 
 use crate::ast::{Entity, Field, Form, crate_path};
-use crate::attribute::KindAttributes;
+use crate::attribute::{FieldAttributes, KindAttributes};
 use crate::check;
 use crate::context::Context;
 
@@ -209,20 +209,22 @@ fn entity_impl(entity: &Entity, writer: &Ident, parts: &[Part<'_>], sound: bool)
 fn kind(entity: &Entity, parts: &[Part<'_>], sound: bool) -> TokenStream {
     let Entity { krate, .. } = entity;
     let private = quote!(#krate::__private);
-    let (name, hidden, random) =
-        (&entity.name.value, entity.is_hidden(), entity.attributes.random_ids.is_given());
+    let (name, hidden, ephemeral) = (&entity.name.value, entity.is_hidden(), entity.is_ephemeral());
+    let random = entity.attributes.random_ids.is_given();
     let owner = match entity.owner() {
         Some(owner) => quote!(#private::Some(#owner)),
         None => quote!(#private::None),
     };
     let fields = parts.iter().filter(|_| sound).map(|part| {
         let (name, codec) = (&part.field.name.value, &part.codec);
-        let writable = part.field.attributes.writable.is_given();
+        let FieldAttributes { writable, coarse, .. } = &part.field.attributes;
+        let (writable, coarse) = (writable.is_given(), coarse.is_given());
         quote_spanned! {part.span=>
             #krate::entity::FieldInfo {
                 name: #name,
                 wire: <#codec as #krate::field::Codec>::WIRE,
                 writable: #writable,
+                coarse: #coarse,
             }
         }
     });
@@ -230,6 +232,7 @@ fn kind(entity: &Entity, parts: &[Part<'_>], sound: bool) -> TokenStream {
         #krate::entity::Kind {
             name: #name,
             hidden: #hidden,
+            ephemeral: #ephemeral,
             random_ids: #random,
             owner: #owner,
             fields: &[#(#fields),*],
@@ -363,6 +366,7 @@ fn stub(input: &DeriveInput) -> TokenStream {
                 const KIND: &'static #krate::entity::Kind = &#krate::entity::Kind {
                     name: #kind,
                     hidden: false,
+                    ephemeral: false,
                     random_ids: false,
                     owner: #private::None,
                     fields: &[],

@@ -25,6 +25,7 @@ use proc_macro::TokenStream;
 /// On the struct, `#[entity(…)]` takes
 /// - `name = "…"`: the kind's name; without it the struct's in snake_case,
 /// - `hidden`: no connection ever sees it,
+/// - `ephemeral`: it is never stored, so a room that was stopped or slept wakes without its entities,
 /// - `owner = field`: the `PlayerId` field with the player who may write its writable fields,
 /// - `ids = "random"`: automatic IDs tell nothing of how many there are,
 /// - `crate = "…"`: the path of the `room` crate, where it has another name.
@@ -32,6 +33,7 @@ use proc_macro::TokenStream;
 /// On a field, `#[field(…)]` takes
 /// - `name = "…"`: its name on the wire,
 /// - `writable`: the owner may write it from a client,
+/// - `coarse`: it is stored at most once a second, so a room that was stopped may wake with an older value,
 /// - `quantize(step = …, min = …, max = …)`: floats travel rounded to steps, in as few bytes as those need.
 #[proc_macro_derive(Entity, attributes(entity, field))]
 pub fn entity(input: TokenStream) -> TokenStream {

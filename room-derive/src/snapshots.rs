@@ -46,6 +46,7 @@ fn a_kind_with_every_sort_of_field() {
             #[field(name = "sort")]
             pub r#type: Sort,
             pub name: String,
+            #[field(coarse)]
             pub(crate) blocks: Bytes,
             cards: Json<Vec<Self>>,
         }
@@ -57,7 +58,7 @@ fn a_kind_with_every_sort_of_field() {
 fn a_hidden_kind_in_a_renamed_crate() {
     entity(
         "deck",
-        r#"#[entity(hidden, name = "cards", crate = "my_room")] struct Deck { order: Json<Vec<u8>> }"#,
+        r#"#[entity(hidden, ephemeral, name = "cards", crate = "my_room")] struct Deck { order: Json<Vec<u8>> }"#,
     );
 }
 

@@ -85,6 +85,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Whether no connection ever sees it.
     pub hidden: bool,
+    /// Whether it is never stored. Clients need not know, so it is no part of the schema's text and hashes.
+    pub ephemeral: bool,
     /// Whether its automatic IDs are drawn at random above 2^52.
     pub random_ids: bool,
     /// The field that names the player who owns an entity.
@@ -102,6 +104,9 @@ pub struct FieldInfo {
     pub wire: WireType,
     /// Whether the owner may write it from a client.
     pub writable: bool,
+    /// Whether it is stored at most once a second. Clients need not know, so it is no part of the schema's text and
+    /// hashes.
+    pub coarse: bool,
 }
 
 /// A field of a kind, such as `Avatar::HP`.

@@ -126,6 +126,15 @@ pub enum SchemaError {
         /// The name.
         name: &'static str,
     },
+    /// A state or private kind that is ephemeral.
+    #[error(
+        "kind {name} is ephemeral, but the room's state and private states are always kept: take ephemeral off its \
+         #[entity(…)], or list it with entity"
+    )]
+    Ephemeral {
+        /// The kind.
+        name: &'static str,
+    },
     /// Too many kinds.
     #[error("the schema has {count} kinds; the most is {}: merge some", limits::KINDS)]
     TooManyKinds {
@@ -160,8 +169,8 @@ impl Schema {
     }
 
     /// Says what is wrong with the schema, if anything: two kinds of one name, a struct listed twice, a second
-    /// state or private kind, more than 255 kinds, a name that begins with `room_`. Rooms and clients check it
-    /// when they are made.
+    /// state or private kind, one of these that is ephemeral, more than 255 kinds, a name that begins with `room_`.
+    /// Rooms and clients check it when they are made.
     pub fn validate(&self) -> Result<(), SchemaError> {
         for pair in self.kinds.windows(2) {
             let (first, second) = (pair[0].kind.name, pair[1].kind.name);
@@ -182,6 +191,9 @@ impl Schema {
             }
             if name.starts_with("room_") {
                 return Err(SchemaError::ReservedName { name });
+            }
+            if entry.kind.ephemeral && entry.role != Role::Entity {
+                return Err(SchemaError::Ephemeral { name });
             }
         }
         match self.kinds.len() {

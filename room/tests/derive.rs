@@ -17,6 +17,7 @@ pub struct Avatar {
     #[field(name = "turn")]
     pub facing: Facing,
     pub r#type: Option<Facing>,
+    #[field(coarse)]
     pub position: [f32; 3],
     pub name: String,
     blocks: Bytes,
@@ -32,7 +33,7 @@ pub enum Facing {
 }
 
 #[derive(Entity, Clone, Debug)]
-#[entity(hidden, ids = "random", name = "the_deck")]
+#[entity(hidden, ephemeral, ids = "random", name = "the_deck")]
 struct Deck {
     order: Json<Vec<u8>>,
 }
@@ -136,10 +137,13 @@ fn a_kind_says_its_name_its_flags_and_its_fields() {
     assert_eq!(fields, expected);
     let writable: Vec<_> = kind.fields.iter().filter(|f| f.writable).map(|f| f.name).collect();
     assert_eq!(writable, ["aim"]);
+    let coarse: Vec<_> = kind.fields.iter().filter(|f| f.coarse).map(|f| f.name).collect();
+    assert_eq!(coarse, ["position"]);
     assert_eq!(kind.fields[2].wire, WireType::Quantized { float: 4, step: 0.5, min: -180.0, max: 180.0 });
 
     let kind = Deck::KIND;
     assert_eq!((kind.name, kind.hidden, kind.random_ids, kind.owner), ("the_deck", true, true, None));
+    assert!(kind.ephemeral && !Avatar::KIND.ephemeral);
     assert_eq!((GameMarker::KIND.name, GameMarker::KIND.fields.len()), ("game_marker", 0));
 }
 

@@ -8,11 +8,11 @@ macro_rules! types {
 types!(A B C D E);
 
 const fn field(name: &'static str, wire: WireType) -> FieldInfo {
-    FieldInfo { name, wire, writable: false }
+    FieldInfo { name, wire, writable: false, coarse: false }
 }
 
 const fn kind(name: &'static str, fields: &'static [FieldInfo]) -> Kind {
-    Kind { name, hidden: false, random_ids: false, owner: None, fields }
+    Kind { name, hidden: false, ephemeral: false, random_ids: false, owner: None, fields }
 }
 
 static MATCH: Kind = kind("match", &[field("round", WireType::Unsigned(4))]);
@@ -21,18 +21,20 @@ static CHUNK: Kind = kind("chunk", &[field("blocks", WireType::Bytes)]);
 static AVATAR: Kind = Kind {
     name: "avatar",
     hidden: false,
+    ephemeral: false,
     random_ids: true,
     owner: Some(0),
     fields: &[
         field("owner", WireType::Player),
         field("x", WireType::Quantized { float: 4, step: 0.01, min: -1000.0, max: 1000.0 }),
-        FieldInfo { name: "aim", wire: WireType::Float(4), writable: true },
+        FieldInfo { name: "aim", wire: WireType::Float(4), writable: true, coarse: false },
         field("hp", WireType::Unsigned(1)),
     ],
 };
 static DECK: Kind = Kind {
     name: "deck",
     hidden: true,
+    ephemeral: false,
     random_ids: false,
     owner: None,
     fields: &[field("order", WireType::Json)],
@@ -148,6 +150,26 @@ fn mistakes_are_named() {
         base().push(&OWN, Role::Entity, id::<B>(), None).validate(),
         Err(SchemaError::ReservedName { name: "room_presence" })
     );
+
+    static BRIEF: Kind = Kind { ephemeral: true, ..kind("brief", &[]) };
+    for role in [Role::State, Role::Private] {
+        let refused = base().push(&BRIEF, role, id::<B>(), None).validate();
+        assert_eq!(refused, Err(SchemaError::Ephemeral { name: "brief" }));
+        assert!(refused.unwrap_err().to_string().contains("list it with entity"));
+    }
+    assert_eq!(base().push(&BRIEF, Role::Entity, id::<B>(), None).validate(), Ok(()));
+}
+
+#[test]
+fn what_is_stored_of_a_kind_is_no_matter_of_its_clients() {
+    static LASTING: Kind = kind("mark", &[field("x", WireType::Bool)]);
+    static BRIEF: Kind = Kind { ephemeral: true, ..LASTING };
+    static COARSE: Kind = kind("mark", &[FieldInfo { coarse: true, ..field("x", WireType::Bool) }]);
+    let with = |kind| Schema::new().push(kind, Role::Entity, id::<A>(), None);
+    for other in [&BRIEF, &COARSE] {
+        assert_eq!(with(other).text(false), with(&LASTING).text(false));
+        assert_eq!(with(other).hash(), with(&LASTING).hash());
+    }
 }
 
 /// A type for each of 256 kinds.

@@ -4,10 +4,10 @@ use room::prelude::*;
 
 #[derive(Entity, Clone, Debug)]
 #[entity(nmae = "avatar", hidden = true, owner, ids = "sequential", crate = "not a path")]
-#[entity(name = avatar, name = "avatar", ephemeral)]
+#[entity(name = avatar, name = "avatar", ephemeral = true, ephemeral, fleeting)]
 #[field(writable)]
 struct Avatar {
-    #[field(coarse, writable(true), name)]
+    #[field(coarse = 1, coarse, fine, writable(true), name)]
     a: u8,
     #[field(quantize)]
     b: f32,
