@@ -13,6 +13,7 @@ use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
 use crate::field::write::{self, Admit, Clamped, Write, WriteError};
 use crate::limits;
 use crate::tick::Tick;
+use crate::wire::DecodeError;
 use crate::wire::record::{self, SentBytes, StoredRecord};
 use records::Records;
 use slots::Slots;
@@ -102,6 +103,22 @@ impl<K: Entity> Store<K> {
     }
 }
 
+/// A stored entity that a table does not take; nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// Its bytes are none of its kind.
+    #[error("a stored {kind} does not decode: {error}; put the room's storage back from a copy")]
+    Decode {
+        /// The kind.
+        kind: &'static str,
+        /// What is wrong with them.
+        error: DecodeError,
+    },
+    /// It passes a limit, which is lower than when it was stored.
+    #[error("a stored {}", .0)]
+    Limit(WriteError),
+}
+
 /// Moves the last row of a table with so many values a row into the place of another, which goes.
 fn move_last<T: Copy>(values: &mut Vec<T>, row: usize, last: usize, each: usize) {
     if row != last {
@@ -124,6 +141,8 @@ pub trait AnyStore: Any + Send + Sync {
     fn remove(&mut self, id: EntityId, row: u32) -> Option<u32>;
     /// Appends the default of a state or private kind; returns its row.
     fn push_default(&mut self, make: &dyn Any, id: EntityId, slot: u32) -> u32;
+    /// Appends an entity of which these bytes are the whole record, checked as a new one is; returns its row.
+    fn load(&mut self, id: EntityId, slot: u32, record: &[u8]) -> Result<u32, LoadError>;
     /// Stamps a new row's fields.
     fn born(&mut self, row: u32, tick: Tick);
     /// Ends the writes since the last seal: stamps what changed and encodes it where the kind is visible.
@@ -139,6 +158,9 @@ pub trait AnyStore: Any + Send + Sync {
     fn put_whole(&self, row: u32, out: &mut SentBytes);
     /// Appends what changed after a tick of an entity of a visible kind.
     fn put_since(&self, row: u32, mask: FieldMask, since: Tick, out: &mut SentBytes);
+    /// Appends the entity's whole record, for stores: what [`load`](Self::load) reads. Allocates nothing where `out`
+    /// has room.
+    fn put_stored(&self, row: u32, out: &mut Vec<u8>);
     /// The entity for stores and inspection.
     fn stored(&self, row: u32) -> StoredRecord;
 }
@@ -182,6 +204,14 @@ impl<K: Entity> AnyStore for Store<K> {
         let size = Self::admit(id, &mut value, &mut Clamped::default());
         let size = size.expect("the default of a state or private kind is within its limits");
         self.push(id, slot, value, size)
+    }
+
+    fn load(&mut self, id: EntityId, slot: u32, record: &[u8]) -> Result<u32, LoadError> {
+        let value = record::read_stored(record);
+        let mut value: K = value.map_err(|error| LoadError::Decode { kind: K::KIND.name, error })?;
+        // What was stored was rounded then, so nothing is clamped now.
+        let size = Self::admit(id, &mut value, &mut Clamped::default()).map_err(LoadError::Limit)?;
+        Ok(self.push(id, slot, value, size))
     }
 
     fn born(&mut self, row: u32, tick: Tick) {
@@ -252,7 +282,15 @@ impl<K: Entity> AnyStore for Store<K> {
         (sent.since)(&self.values[row], &self.tracks[row], mask, since, out);
     }
 
+    fn put_stored(&self, row: u32, out: &mut Vec<u8>) {
+        let row = row as usize;
+        record::put_stored(&self.values[row], &self.tracks[row], out);
+    }
+
     fn stored(&self, row: u32) -> StoredRecord {
         StoredRecord::of(self.value(row))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -248,6 +248,20 @@ pub fn apply<K: Visible>(
     entity.visit_mut(&mut K::Track::default(), &mut Apply { mask, differences, r })
 }
 
+/// Appends an entity of any kind with every field in whole values, as [`StoredRecord`] has it: for stores. Allocates
+/// nothing where `out` has room.
+pub(crate) fn put_stored<K: Entity>(entity: &K, track: &K::Track, out: &mut Vec<u8>) {
+    entity.visit(track, &mut Whole(out));
+}
+
+/// Reads an entity that [`put_stored`] wrote, and nothing behind it.
+pub(crate) fn read_stored<K: Entity>(bytes: &[u8]) -> Result<K, DecodeError> {
+    let mut r = Reader::new(bytes);
+    let entity = K::build(&mut Build(&mut r))?;
+    r.end()?;
+    Ok(entity)
+}
+
 /// An entity of any kind, hidden ones too, with every field in whole values: for stores, recordings and
 /// inspection. Nothing that builds an update accepts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -258,16 +272,13 @@ impl StoredRecord {
     #[must_use]
     pub fn of<K: Entity>(entity: &K) -> StoredRecord {
         let mut out = Vec::new();
-        entity.visit(&K::Track::default(), &mut Whole(&mut out));
+        put_stored(entity, &K::Track::default(), &mut out);
         StoredRecord(out)
     }
 
     /// Decodes the entity.
     pub fn read<K: Entity>(&self) -> Result<K, DecodeError> {
-        let mut r = Reader::new(&self.0);
-        let entity = K::build(&mut Build(&mut r))?;
-        r.end()?;
-        Ok(entity)
+        read_stored(&self.0)
     }
 
     /// The bytes.
