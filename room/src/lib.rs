@@ -19,7 +19,7 @@ pub mod wire;
 pub use crate::room::interest::{Axes, Grid, Part, combine, custom, grid};
 pub use crate::room::{
     Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
-    Peer, Refused, Room, RoomRef, SendError, Visibility, runtime,
+    Peer, Refused, Room, RoomRef, SendError, Visibility, migrate, runtime,
 };
 pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, SessionId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};

@@ -5,6 +5,7 @@ pub mod game;
 pub mod interest;
 mod lens;
 pub mod log;
+pub mod migrate;
 mod outgoing;
 pub mod runtime;
 mod sessions;
