@@ -22,6 +22,7 @@ chapters! {
     client: "src/client.md",
     sessions: "src/sessions.md",
     exactly_once: "src/exactly-once.md",
+    schema_changes: "src/schema-changes.md",
     outside: "src/outside.md",
     testing: "src/testing.md",
     limits: "src/limits.md",

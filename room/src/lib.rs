@@ -17,6 +17,7 @@ pub mod tick;
 pub mod wire;
 
 pub use crate::room::interest::{Axes, Grid, Part, combine, custom, grid};
+pub use crate::room::migrate::Migrating;
 pub use crate::room::{
     Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
     Peer, Refused, Room, RoomRef, SendError, Visibility, migrate, runtime,
@@ -34,8 +35,8 @@ pub mod prelude {
     pub use crate::Axes::{self, Xy, Xyz, Xz};
     pub use crate::{
         Bytes, Calls, Connection, ConnectionId, Dropped, Entity, EntityId, EntityRef, FieldEnum, Game, Id,
-        Interest, Json, Keys, LeaveReason, Peer, PlayerId, Refused, Room, RoomRef, Schema, SessionId, Tick,
-        Visibility, Visible, combine, custom, grid,
+        Interest, Json, Keys, LeaveReason, Migrating, Peer, PlayerId, Refused, Room, RoomRef, Schema,
+        SessionId, Tick, Visibility, Visible, combine, custom, grid,
     };
 }
 
