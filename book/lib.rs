@@ -24,6 +24,7 @@ chapters! {
     sessions: "src/sessions.md",
     exactly_once: "src/exactly-once.md",
     durability: "src/durability.md",
+    schema_changes: "src/schema-changes.md",
     outside: "src/outside.md",
     testing: "src/testing.md",
     limits: "src/limits.md",

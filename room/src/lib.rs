@@ -17,10 +17,11 @@ pub mod tick;
 pub mod wire;
 
 pub use crate::room::interest::{Axes, Grid, Part, combine, custom, grid};
+pub use crate::room::migrate::Migrating;
 pub use crate::room::outside::{Answer, Effect, Payload, WorkFailed};
 pub use crate::room::{
     Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
-    Peer, Refused, Room, RoomRef, SendError, Visibility, runtime,
+    Peer, Refused, Room, RoomRef, SendError, Visibility, migrate, runtime,
 };
 pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, SessionId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};
@@ -35,8 +36,8 @@ pub mod prelude {
     pub use crate::Axes::{self, Xy, Xyz, Xz};
     pub use crate::{
         Answer, Bytes, Calls, Connection, ConnectionId, Dropped, Effect, Entity, EntityId, EntityRef,
-        FieldEnum, Game, Id, Interest, Json, Keys, LeaveReason, Payload, Peer, PlayerId, Refused, Room,
-        RoomRef, Schema, SessionId, Tick, Visibility, Visible, combine, custom, grid,
+        FieldEnum, Game, Id, Interest, Json, Keys, LeaveReason, Migrating, Payload, Peer, PlayerId, Refused,
+        Room, RoomRef, Schema, SessionId, Tick, Visibility, Visible, combine, custom, grid,
     };
 }
 

@@ -7,6 +7,7 @@ mod journal;
 pub mod label;
 mod lens;
 pub mod log;
+pub mod migrate;
 mod outgoing;
 pub mod outside;
 pub mod runtime;

@@ -40,6 +40,16 @@ pub enum Role {
     Entity,
 }
 
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::State => "state",
+            Role::Private => "private",
+            Role::Entity => "entity",
+        })
+    }
+}
+
 /// A kind at its place in the schema.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
@@ -276,13 +286,8 @@ impl Schema {
 
 fn put_kind(entry: &KindEntry, text: &mut String) {
     let kind = entry.kind;
-    let role = match entry.role {
-        Role::State => "state",
-        Role::Private => "private",
-        Role::Entity => "entity",
-    };
     // Writing to a string does not fail.
-    let _ = write!(text, "{role} {}", kind.name);
+    let _ = write!(text, "{} {}", entry.role, kind.name);
     if let Some(owner) = kind.owner {
         let _ = write!(text, " owner={}", kind.fields[owner].name);
     }

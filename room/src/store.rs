@@ -114,6 +114,16 @@ pub enum LoadError {
         /// What is wrong with them.
         error: DecodeError,
     },
+    /// JSON of it does not fit the Rust type any more. The schema does not say what a `Json` field holds, so only
+    /// reading shows that.
+    #[error(
+        "a stored {kind} has JSON that does not fit its Rust type: let the type read what it read before \
+         (#[serde(default)], #[serde(alias = \"…\")]), or give the field another name and fill it in `migrate`"
+    )]
+    Json {
+        /// The kind.
+        kind: &'static str,
+    },
     /// It passes a limit, which is lower than when it was stored.
     #[error("a stored {}", .0)]
     Limit(WriteError),
@@ -219,8 +229,11 @@ impl<K: Entity> AnyStore for Store<K> {
     }
 
     fn load(&mut self, id: EntityId, slot: u32, record: &[u8]) -> Result<u32, LoadError> {
-        let value = record::read_stored(record);
-        let mut value: K = value.map_err(|error| LoadError::Decode { kind: K::KIND.name, error })?;
+        let kind = K::KIND.name;
+        let mut value: K = record::read_stored(record).map_err(|error| match error {
+            DecodeError::Json => LoadError::Json { kind },
+            error => LoadError::Decode { kind, error },
+        })?;
         // What was stored was rounded then, so nothing is clamped now.
         let size = Self::admit(id, &mut value, &mut Clamped::default()).map_err(LoadError::Limit)?;
         Ok(self.push(id, slot, value, size))

@@ -11,6 +11,8 @@ mod mutate;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use room::migrate::{StoredField, StoredKind, StoredSchema, StoredType};
+use room::schema::Role;
 use room::wire::deflate::{self, Compressor, Inflater};
 use room::wire::message::{
     self, Ack, Call, Claim, ClientMessage, Closing, Hello, Outcome, Resume, RoomMessage, Token, Welcome,
@@ -43,11 +45,12 @@ const DECODERS: &[Decoder] = &[
     Decoder { name: "payload of text", decode: |bytes| payload_of::<Vec<String>>(bytes) },
     Decoder { name: "compressed section", decode: |bytes| ignore(inflate(bytes)) },
     Decoder { name: "schema text", decode: differences },
+    Decoder { name: "stored schema", decode: |bytes| ignore(StoredSchema::decode(bytes)) },
 ];
 
 /// Valid messages of both directions, and the ones that were made to hurt.
 fn seeds() -> Vec<Vec<u8>> {
-    let mut seeds = vec![declares_a_million(), ten_thousand_empty_strings(), compressed()];
+    let mut seeds = vec![declares_a_million(), ten_thousand_empty_strings(), compressed(), stored_schema()];
     let mut moves = Vec::new();
     payload::encode(&some_moves(), limits::CLIENT_PAYLOAD, &mut moves).unwrap();
     let hello = Hello {
@@ -219,6 +222,22 @@ fn some_moves() -> Vec<Move> {
         Move::Say("a text longer than thirty-two bytes, so that its head is two".into()),
         Move::Many(BTreeMap::from([("a".into(), vec![1, 300, 70_000]), ("b".into(), vec![])])),
     ]
+}
+
+/// The description of a schema as a room stores it.
+fn stored_schema() -> Vec<u8> {
+    let number = StoredType::Quantized { float: 4, step: 0.5, min: -1.0, max: 1.0 };
+    let types = [
+        StoredType::Option(Box::new(StoredType::Array(Box::new(number), 3))),
+        StoredType::Enum(vec![("North".into(), 0), ("South".into(), 7)]),
+        StoredType::Unsigned(8),
+        StoredType::Json,
+    ];
+    let fields = types.into_iter().map(|ty| StoredField { name: "x".into(), ty }).collect();
+    let kind = StoredKind { name: "avatar".into(), role: Role::Entity, ephemeral: false, fields };
+    let mut bytes = Vec::new();
+    StoredSchema { kinds: vec![kind] }.encode(&mut bytes);
+    bytes
 }
 
 /// An event of 11 bytes of MessagePack, five of them "a list of a million".

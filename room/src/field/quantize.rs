@@ -63,11 +63,11 @@ impl Steps {
         (self.min + step as f64 * self.step).min(self.max)
     }
 
-    fn put(&self, value: f64, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.nearest(value).to_le_bytes()[..self.bytes]);
     }
 
-    fn take(&self, r: &mut Reader<'_>) -> Result<f64, DecodeError> {
+    pub(crate) fn take(&self, r: &mut Reader<'_>) -> Result<f64, DecodeError> {
         let mut le = [0; 8];
         le[..self.bytes].copy_from_slice(r.bytes(self.bytes)?);
         self.checked(u64::from_le_bytes(le))

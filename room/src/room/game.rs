@@ -5,6 +5,7 @@ use std::future::Future;
 use serde::de::DeserializeOwned;
 
 use super::interest::Visibility;
+use super::migrate::Migrating;
 use super::outside::{Answer, Effect, Payload};
 use super::{Calls, ConnectionId, Room};
 use crate::entity::{PlayerId, SessionId};
@@ -43,6 +44,14 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// The calls that clients can make. Asked once, when the room is made.
     fn calls() -> Calls<Self> {
         Calls::new()
+    }
+
+    /// The room wakes, and was stored by a build with another schema: called for each stored entity whose kind is not
+    /// what it was, or is gone, before it is converted. By default what converts by itself does, and anything else
+    /// keeps the room from waking. See [`migrate`](crate::migrate). A refusal keeps the room from waking too.
+    fn migrate(entity: &mut Migrating) -> Result<(), Refused> {
+        let _ = entity;
+        Ok(())
     }
 
     /// A player joins: a session begins. Not called where a session goes on over a new connection. A refusal undoes
@@ -111,14 +120,14 @@ pub struct Peer {
     pub conn: ConnectionId,
 }
 
-/// Why a join hook lets a player not in.
+/// Why a hook does not do what it is asked to: let a player in, carry out a call, convert an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     reason: String,
 }
 
 impl Refused {
-    /// A refusal; the client gets the first 123 bytes of the reason.
+    /// A refusal; of a join, the client gets the first 123 bytes of the reason.
     pub fn new(reason: impl Into<String>) -> Refused {
         Refused { reason: reason.into() }
     }

@@ -59,6 +59,9 @@ fn what_does_not_load_changes_nothing() {
     // A step past the last one.
     assert_eq!(store.load(id(7), 0, &[&[11], &bytes[1..]].concat()), damaged(DecodeError::Value));
 
+    let other_json = [&bytes[..bytes.len() - 7], b"\x07[4,5,{}"].concat();
+    assert_eq!(store.load(id(7), 0, &other_json), Err(LoadError::Json { kind: "deck" }));
+
     let mut large = vec![0];
     Text::put(&"x".repeat(limits::TEXT), &mut large);
     Blob::put(&Bytes::from(vec![0; limits::BLOB]), &mut large);

@@ -1,5 +1,6 @@
 //! A durable room begins: as a new one, or as its log has it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -15,6 +16,7 @@ use crate::room::game::{Dropped, Game};
 use crate::room::journal::entry::StoredSession;
 use crate::room::journal::image::{Image, StoredEntity};
 use crate::room::label::Site;
+use crate::room::migrate::{Converter, MigrateError, StoredSchema};
 use crate::room::outside::Outside;
 use crate::room::sessions::{Session, Unstored};
 use crate::schema::Schema;
@@ -22,6 +24,7 @@ use crate::session::credit::Credit;
 use crate::session::outbox::Outbox;
 use crate::session::tokens::Tokens;
 use crate::storage::{State, Taken};
+use crate::store::LoadError;
 use crate::store::bits::Bits;
 use crate::sync::world::{Restored, World};
 use crate::tick::Tick;
@@ -55,12 +58,12 @@ pub enum WakeError {
         what: String,
     },
     /// What is stored is of another schema, and does not fit this one.
-    #[error("room {room} was stored with another schema: {what}")]
+    #[error("room {room} was stored with another schema: {error}")]
     Schema {
         /// The room.
         room: Arc<str>,
         /// What does not fit, and what to do.
-        what: String,
+        error: Box<MigrateError>,
     },
 }
 
@@ -75,7 +78,8 @@ impl<G: Game> Runtime<G> {
         settings.validate()?;
         let schema = G::schema();
         schema.validate().map_err(StartError::from)?;
-        let stored_schema = schema.text(false).into_bytes();
+        let mut stored_schema = Vec::new();
+        StoredSchema::of(&schema).encode(&mut stored_schema);
         let Origin { site, taken, unix } = origin;
         site.validate()?;
         let room: Arc<str> = site.name.as_str().into();
@@ -90,13 +94,18 @@ impl<G: Game> Runtime<G> {
         let damaged = |what: String| WakeError::Damaged { room: room.clone(), what };
         let image =
             Image::read(&room, taken.first, &taken.rows).map_err(|error| damaged(error.to_string()))?;
-        if image.schema != stored_schema {
-            return Err(WakeError::Schema { room, what: String::from("it differs") });
-        }
-        let world = restore_world(schema, seed, &image).map_err(damaged)?;
+        let changed = image.schema != stored_schema;
+        let converter = match StoredSchema::decode(image.schema) {
+            Ok(stored) => changed.then(|| Converter::new(&stored, &schema)),
+            Err(error) => return Err(damaged(format!("the description of its schema: {error}"))),
+        };
+        let world = restored_world::<G>(schema, seed, &image, converter).map_err(|error| match error {
+            Unfit::Damaged(what) => damaged(what),
+            Unfit::Schema(error) => WakeError::Schema { room: room.clone(), error: Box::new(error) },
+        })?;
         let mut runtime = Runtime::of_world(site, game, settings, wake_seed(seed, &image), world);
         runtime.unix = unix;
-        let foreign = taken.restored;
+        let foreign = taken.restored || changed;
         if !foreign {
             runtime.generation = image.generation;
         }
@@ -218,25 +227,68 @@ fn wake_seed(fresh: [u8; 32], image: &Image<'_>) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The world as it was stored. What is coarse counts as changed, for clients may have seen newer values.
-fn restore_world(schema: Schema, seed: [u8; 32], image: &Image<'_>) -> Result<World, String> {
+/// Why entities do not make a world.
+enum Unfit {
+    Damaged(String),
+    Schema(MigrateError),
+}
+
+/// The world as it was stored, in today's kinds. What is coarse counts as changed, for clients may have seen newer
+/// values.
+fn restored_world<G: Game>(
+    schema: Schema,
+    seed: [u8; 32],
+    image: &Image<'_>,
+    converter: Option<Converter>,
+) -> Result<World, Unfit> {
     let kinds: Vec<_> = schema.entries().iter().map(|entry| entry.kind).collect();
     let wake = image.tick.next();
-    let mut ticks: Vec<Vec<Tick>> = Vec::new();
-    for entity in image.entities.values() {
-        let kind = kinds.get(usize::from(entity.kind)).ok_or("an entity is of no kind")?;
-        if entity.changed.len() > kind.fields.len() || entity.created > image.tick {
-            return Err(String::from("an entity has more fields than its kind"));
+    let mut entities = Vec::with_capacity(image.entities.len());
+    for (id, stored) in &image.entities {
+        let StoredEntity { kind, created, private_to, record, .. } = *stored;
+        let whole = |kind: usize, record| (kind, record, created, private_to);
+        let (kind, record, created, private_to) = match &converter {
+            None => whole(usize::from(kind), Cow::Borrowed(record)),
+            Some(converter) => match converter.convert::<G>(*id, usize::from(kind), record) {
+                Ok(Some((kind, record))) => whole(kind, Cow::Owned(record)),
+                Ok(None) => continue,
+                Err(error) => return Err(Unfit::Schema(counted(error, kind, image))),
+            },
+        };
+        let fields = kinds.get(kind).map(|kind| (kind.fields.len(), kind.coarse()));
+        let (fields, coarse) =
+            fields.ok_or_else(|| Unfit::Damaged(format!("entity {id} is of no kind that there is")))?;
+        if created > image.tick {
+            return Err(Unfit::Damaged(format!("entity {id} was made in a tick that has not been")));
         }
-        let mut changed = entity.changed.clone();
-        changed.resize(kind.fields.len(), entity.created);
-        kind.coarse().iter().for_each(|field| changed[field] = wake);
-        ticks.push(changed);
+        // Of another schema nothing that a client holds counts.
+        let mut changed = if converter.is_some() { Vec::new() } else { stored.changed.clone() };
+        changed.resize(fields, created);
+        coarse.iter().for_each(|field| changed[field] = wake);
+        entities.push((*id, kind as u8, created, changed, private_to, record));
     }
-    let entities = image.entities.iter().zip(&ticks).map(|((id, entity), changed)| {
-        let StoredEntity { kind, created, private_to, record, .. } = *entity;
-        Restored { id: *id, kind, created, changed, private_to, record }
+    let entities = entities.iter().map(|(id, kind, created, changed, private_to, record)| Restored {
+        id: *id,
+        kind: *kind,
+        created: *created,
+        changed,
+        private_to: *private_to,
+        record,
     });
-    World::restore(schema, other_seed(seed), image.automatic, entities)
-        .map_err(|(id, error)| format!("entity {id}: {error}"))
+    let unfit = |(id, error): (_, LoadError)| match error {
+        LoadError::Decode { .. } => Unfit::Damaged(format!("entity {id}: {error}")),
+        other => Unfit::Schema(other.into()),
+    };
+    World::restore(schema, other_seed(seed), image.automatic, entities).map_err(unfit)
+}
+
+/// An error that says how many entities it concerns.
+fn counted(error: MigrateError, kind: u8, image: &Image<'_>) -> MigrateError {
+    match error {
+        MigrateError::KindGone { kind: name, .. } => {
+            let entities = image.entities.values().filter(|entity| entity.kind == kind).count();
+            MigrateError::KindGone { kind: name, entities }
+        }
+        other => other,
+    }
 }
