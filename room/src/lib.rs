@@ -5,6 +5,7 @@ pub mod entity;
 pub mod faults;
 pub mod field;
 pub mod limits;
+pub mod presence;
 pub mod room;
 pub mod schema;
 #[cfg(feature = "server")]
@@ -19,10 +20,11 @@ pub mod wire;
 pub use crate::room::interest::{Axes, Grid, Part, combine, custom, grid};
 pub use crate::room::{
     Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
-    Peer, Refused, Room, RoomRef, SendError, Visibility, runtime,
+    Peer, Refused, Room, RoomRef, SendError, StatusError, Visibility, runtime,
 };
 pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, SessionId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};
+pub use presence::Presence;
 pub use room_derive::{Entity, FieldEnum};
 
 pub use schema::{Schema, SchemaError};
@@ -34,8 +36,8 @@ pub mod prelude {
     pub use crate::Axes::{self, Xy, Xyz, Xz};
     pub use crate::{
         Bytes, Calls, Connection, ConnectionId, Dropped, Entity, EntityId, EntityRef, FieldEnum, Game, Id,
-        Interest, Json, Keys, LeaveReason, Peer, PlayerId, Refused, Room, RoomRef, Schema, SessionId, Tick,
-        Visibility, Visible, combine, custom, grid,
+        Interest, Json, Keys, LeaveReason, Peer, PlayerId, Presence, Refused, Room, RoomRef, Schema,
+        SessionId, Tick, Visibility, Visible, combine, custom, grid,
     };
 }
 

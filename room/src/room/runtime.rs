@@ -22,6 +22,7 @@ use super::log::{Log, LogGate};
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
+use crate::schema::Role;
 use crate::session::{Hello, Token};
 use crate::sync::workers::Workers;
 use crate::sync::world::World;
@@ -146,7 +147,8 @@ impl<G: Game> Runtime<G> {
         // Random IDs are drawn from a generator of their own, so that they tell nothing of the game's.
         let mut ids = seed;
         ids.iter_mut().for_each(|byte| *byte = !*byte);
-        let world = World::new(schema, ids);
+        let mut world = World::new(schema, ids);
+        world.set_presence_by_interest(interest.presence_by_interest);
         let room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         let mut runtime = Runtime {
             game,
@@ -171,7 +173,11 @@ impl<G: Game> Runtime<G> {
     fn note_unseen_kinds(&mut self) {
         for entry in self.room.world.schema().entries() {
             let kind = entry.kind.name;
-            let asked = entry.role == crate::schema::Role::Entity && !entry.kind.hidden;
+            let asked = match entry.role {
+                Role::Entity => !entry.kind.hidden,
+                Role::Presence => self.room.interest.presence_by_interest,
+                Role::State | Role::Private => false,
+            };
             if asked && !self.room.interest.parts.iter().any(|part| part.can_show(kind)) {
                 self.logs.push_back(Log::UnseenKind { kind });
             }

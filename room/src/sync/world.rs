@@ -1,5 +1,7 @@
 //! The world: every entity by slot and by ID.
 
+mod own;
+
 use std::any::TypeId;
 use std::collections::HashMap;
 
@@ -15,6 +17,8 @@ use crate::store::slots::{Slot, Slots};
 use crate::store::{AnyStore, Store};
 use crate::tick::Tick;
 use crate::wire::record::{SentBytes, StoredRecord};
+use own::Own;
+pub use own::Present;
 
 /// An entity that could not be created; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +27,12 @@ pub enum CreateError {
     /// The kind is not in the schema as one that games create.
     #[error("{kind} is not an entity kind of this room's schema: add `.entity::<…>()` to it")]
     UnknownKind {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// The kind is the library's own.
+    #[error("{kind} is the library's own: the room itself makes one for each player who is in it")]
+    BuiltIn {
         /// The kind.
         kind: &'static str,
     },
@@ -65,8 +75,7 @@ pub struct World {
     rekey: Vec<u32>,
     /// Values clamped by quantization, since the last look.
     pub clamped: Clamped,
-    state: Option<u32>,
-    privates: std::collections::BTreeMap<PlayerId, u32>,
+    own: Own,
 }
 
 impl World {
@@ -88,11 +97,10 @@ impl World {
             dead: Vec::new(),
             rekey: Vec::new(),
             clamped: Clamped::default(),
-            state: None,
-            privates: std::collections::BTreeMap::new(),
+            own: Own::default(),
             schema,
         };
-        world.state = world.insert_default(Role::State, EntityId::STATE);
+        world.insert_state();
         world
     }
 
@@ -141,10 +149,11 @@ impl World {
 
     fn game_kind<K: Entity>(&self) -> Result<u8, CreateError> {
         let kind = self.kind_of::<K>().ok_or(CreateError::UnknownKind { kind: K::KIND.name })?;
-        if self.schema.entries()[kind as usize].role != Role::Entity {
-            return Err(CreateError::UnknownKind { kind: K::KIND.name });
+        match self.schema.entries()[kind as usize].role {
+            Role::Entity => Ok(kind),
+            Role::Presence => Err(CreateError::BuiltIn { kind: K::KIND.name }),
+            Role::State | Role::Private => Err(CreateError::UnknownKind { kind: K::KIND.name }),
         }
-        Ok(kind)
     }
 
     fn automatic_id(&mut self) -> Result<EntityId, CreateError> {
@@ -182,60 +191,21 @@ impl World {
     }
 
     fn occupy(&mut self, slot: u32, kind: u8, id: EntityId, row: u32) {
-        let info = Slot { id, kind, row, created: Tick::ZERO, private_to: None, live: true };
+        let info = Slot {
+            id,
+            kind,
+            row,
+            created: Tick::ZERO,
+            private_to: None,
+            for_all: self.is_for_all(kind),
+            live: true,
+        };
         match self.slots.0.get_mut(slot as usize) {
             Some(free) => *free = info,
             None => self.slots.0.push(info),
         }
         self.by_id.insert(id, slot);
         self.born.push(slot);
-    }
-
-    /// Creates the state or a private entity, where the schema has such a kind.
-    fn insert_default(&mut self, role: Role, id: EntityId) -> Option<u32> {
-        let kind = self.schema.entries().iter().position(|k| k.role == role)?;
-        let make = self.schema.entries()[kind].make.as_ref()?.default.clone()?;
-        let slot = self.free_slot();
-        let row = self.stores[kind].push_default(&*make, id, slot);
-        self.occupy(slot, kind as u8, id, row);
-        Some(slot)
-    }
-
-    /// The slot of a player's private state, created from its default where there is none and the schema has
-    /// such a kind.
-    pub fn ensure_private(&mut self, player: PlayerId) -> Option<u32> {
-        if let Some(slot) = self.privates.get(&player) {
-            return Some(*slot);
-        }
-        let id = self.random_id();
-        let slot = self.insert_default(Role::Private, id)?;
-        self.slots.0[slot as usize].private_to = Some(player);
-        self.privates.insert(player, slot);
-        Some(slot)
-    }
-
-    /// Deletes a player's private state.
-    pub fn remove_private(&mut self, player: PlayerId) {
-        if let Some(slot) = self.privates.remove(&player) {
-            self.remove_slot(slot);
-        }
-    }
-
-    /// The slot of a player's private state.
-    #[must_use]
-    pub fn private(&self, player: PlayerId) -> Option<u32> {
-        self.privates.get(&player).copied()
-    }
-
-    /// Players who have private state, in order.
-    pub fn private_players(&self) -> impl Iterator<Item = PlayerId> + '_ {
-        self.privates.keys().copied()
-    }
-
-    /// The slot of the room's state.
-    #[must_use]
-    pub fn state(&self) -> Option<u32> {
-        self.state
     }
 
     /// Deletes an entity that a game may delete; returns whether there was one.
@@ -257,25 +227,6 @@ impl World {
             self.slots.0[moved as usize].row = row;
         }
         self.dead.push(slot);
-    }
-
-    /// Deletes what was created since the births were `before` many: a refused join leaves nothing behind.
-    pub fn undo_births(&mut self, before: usize) {
-        for i in before..self.born.len() {
-            let slot = self.born[i];
-            if self.is_live(slot) && self.info(slot).private_to.is_none() {
-                self.remove_slot(slot);
-            }
-        }
-        let players: Vec<PlayerId> = self
-            .privates
-            .iter()
-            .filter(|(_, slot)| self.born[before..].contains(slot))
-            .map(|(p, _)| *p)
-            .collect();
-        for player in players {
-            self.remove_private(player);
-        }
     }
 
     /// The slot of a living entity.

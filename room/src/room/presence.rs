@@ -1,0 +1,95 @@
+//! Presence as the room keeps it: one entity a player, made of her sessions.
+
+use super::{Game, Room};
+use crate::entity::{Id, PlayerId};
+use crate::limits;
+use crate::presence::Presence;
+use crate::sync::world::Present;
+
+/// A status that was not set; the one before stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatusError {
+    /// It is too long.
+    #[error("the status of player {player} has {size} bytes; the most is {}: shorten it", limits::STATUS)]
+    TooLong {
+        /// The player.
+        player: PlayerId,
+        /// Bytes of the status.
+        size: usize,
+    },
+    /// The player is not in the room.
+    #[error("player {player} has no status: only who is in the room has one")]
+    Absent {
+        /// The player.
+        player: PlayerId,
+    },
+    /// The game has no presence.
+    #[error("nobody has a status: the schema is made `without_presence`")]
+    Off,
+}
+
+impl<G: Game> Room<G> {
+    /// A player's presence; `None` where she is not in the room, or the schema has none.
+    #[must_use]
+    pub fn presence(&self, player: PlayerId) -> Option<&Presence> {
+        self.world.presence(player)
+    }
+
+    /// The ID of a player's presence: for [`rekey`](Self::rekey), where interest scopes it by more than itself.
+    #[must_use]
+    pub fn presence_id(&self, player: PlayerId) -> Option<Id<Presence>> {
+        self.world.presence_id(player)
+    }
+
+    /// Everyone who is in the room, held players too, in the order of their numbers.
+    pub fn presences(&self) -> impl DoubleEndedIterator<Item = &Presence> + '_ {
+        self.world.presences()
+    }
+
+    /// Sets what a player's presence says of her: in place of what she or the game said before, until her last session
+    /// ends.
+    ///
+    /// # Errors
+    /// Fails, and changes nothing, where it has more than 256 bytes, she is not in the room, or the schema has no
+    /// presence.
+    pub fn set_status(&mut self, player: PlayerId, status: &str) -> Result<(), StatusError> {
+        if !self.world.schema().has_presence() {
+            return Err(StatusError::Off);
+        }
+        let size = status.len();
+        if size > limits::STATUS {
+            return Err(StatusError::TooLong { player, size });
+        }
+        if self.world.set_status(player, status.to_owned()) {
+            Ok(())
+        } else {
+            Err(StatusError::Absent { player })
+        }
+    }
+
+    /// Brings a player's presence up to date with her sessions. To be called whenever one of them begins, is dropped,
+    /// goes on, or ends.
+    pub(super) fn present(&mut self, player: PlayerId) {
+        let sessions = || self.sessions.of_player(player).iter().filter_map(|id| self.sessions.get(*id));
+        let Some(newest) = sessions().next_back() else { return self.world.remove_presence(player) };
+        let connections = sessions().filter(|session| session.held.is_none()).count();
+        let last = sessions().filter_map(|session| session.held).max();
+        let held_until = last.filter(|_| connections == 0).map(|tick| tick.0);
+        let connections = u16::try_from(connections).unwrap_or(u16::MAX);
+        self.world.present(player, Present { name: &newest.name, connections, held_until });
+    }
+
+    /// Brings all presence up to date with the sessions: in a room that came from a store, whose entities and sessions
+    /// are back.
+    #[allow(dead_code, reason = "rooms that wake are not built yet")]
+    pub(super) fn present_all(&mut self) {
+        self.world.find_presences();
+        let sessions = self.sessions.iter().map(|(_, session)| session.player);
+        let players: std::collections::BTreeSet<PlayerId> =
+            sessions.chain(self.world.presence_players()).collect();
+        for player in players {
+            self.present(player);
+        }
+    }
+}
