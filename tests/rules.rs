@@ -40,6 +40,8 @@ mod limit;
 mod once;
 #[path = "rules/pieces.rs"]
 mod pieces;
+#[path = "rules/presence.rs"]
+mod presence;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/rates.rs"]

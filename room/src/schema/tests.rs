@@ -153,7 +153,7 @@ fn presence_is_last_unless_it_is_taken_out() {
     assert_eq!(places, [("match", Some(0)), ("deck", None), ("room_presence", Some(1))]);
     assert_eq!(with.validate(), Ok(()));
     let text = "state match\n  round u32\npresence room_presence owner=player ids=random\n  player player\n  \
-                name string\n  status string\n  connections u16\n  held_until option u64\n";
+                name string\n  status string\n  connections u16\n  held_until option(u64)\n";
     assert_eq!(with.text(true), text);
     assert!(with.has_presence());
 
