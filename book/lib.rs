@@ -21,6 +21,7 @@ chapters! {
     server: "src/server.md",
     client: "src/client.md",
     sessions: "src/sessions.md",
+    presence: "src/presence.md",
     exactly_once: "src/exactly-once.md",
     outside: "src/outside.md",
     testing: "src/testing.md",

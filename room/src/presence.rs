@@ -12,7 +12,6 @@ use crate::tick::Tick;
 /// anybody: by the game ([`Room::set_status`](crate::Room::set_status)), and by the player through her client.
 #[derive(crate::Entity, Clone, Debug, PartialEq, Eq)]
 #[entity(crate = "crate", name = "room_presence", owner = player, ids = "random")]
-#[non_exhaustive]
 pub struct Presence {
     /// The player.
     pub player: PlayerId,

@@ -93,3 +93,56 @@ impl<G: Game> Room<G> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::room::runtime::{Identity, Join, Runtime, Settings};
+    use crate::room::{ConnectionId, Peer, Refused};
+    use crate::session::{Hello, Token};
+    use crate::{Schema, SessionId, Tick};
+
+    #[derive(Debug)]
+    struct Hall;
+
+    impl Game for Hall {
+        type Event = ();
+        type Scratch = ();
+
+        fn schema() -> Schema {
+            Schema::new()
+        }
+
+        fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
+            room.set_status(peer.player, "seated").map_err(|error| Refused::new(error.to_string()))
+        }
+    }
+
+    #[test]
+    fn a_room_from_a_store_presents_who_has_a_session_and_keeps_what_was_said() {
+        let mut runtime = Runtime::new(Hall, Settings::default(), [7; 32]).unwrap();
+        for number in 1..=3 {
+            let hello = Hello { name: format!("player {number}"), ..Hello::default() };
+            let join = Join { hello, identity: Identity::guest(), token: Token([number as u8; 16]) };
+            runtime.handle_open(ConnectionId(number), Duration::ZERO, join);
+        }
+        runtime.tick(Duration::from_millis(50));
+        let (_, room) = runtime.parts_mut();
+        // What a wake does: sessions are held, one was not stored, and one player's presence was not.
+        room.sessions.hold(SessionId(1), Tick(601));
+        room.sessions.hold(SessionId(2), Tick(601));
+        room.sessions.remove(SessionId(3)).unwrap();
+        room.world.remove_presence(PlayerId(2));
+
+        room.present_all();
+        let told = |it: &Presence| (it.player, it.name.clone(), it.status.clone(), it.connections, it.held());
+        let until = Some(Tick(601));
+        let all: Vec<_> = room.presences().map(told).collect();
+        let first = (PlayerId(1), String::from("player 1"), String::from("seated"), 0, until);
+        let second = (PlayerId(2), String::from("player 2"), String::new(), 0, until);
+        assert_eq!(all, [first, second]);
+        assert_eq!(room.count::<Presence>(), 2);
+    }
+}
