@@ -58,6 +58,8 @@ mod scale;
 mod sessions;
 #[path = "rules/slow.rs"]
 mod slow;
+#[path = "rules/status.rs"]
+mod status;
 #[path = "rules/tokens.rs"]
 mod tokens;
 #[path = "rules/widest.rs"]
