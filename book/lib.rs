@@ -22,6 +22,7 @@ chapters! {
     rooms: "src/rooms.md",
     client: "src/client.md",
     sessions: "src/sessions.md",
+    presence: "src/presence.md",
     exactly_once: "src/exactly-once.md",
     durability: "src/durability.md",
     schema_changes: "src/schema-changes.md",

@@ -99,7 +99,7 @@ impl<K: Walker> Game for Crowd<K> {
     type Scratch = Option<[f64; 2]>;
 
     fn schema() -> Schema {
-        Schema::new().entity::<K>()
+        Schema::new().without_presence().entity::<K>()
     }
 
     fn interest(&self) -> Visibility<Self> {

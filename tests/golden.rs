@@ -5,6 +5,8 @@
 mod chapter;
 #[path = "golden/game.rs"]
 mod game;
+#[path = "golden/presence.rs"]
+mod presence;
 #[path = "golden/retained.rs"]
 mod retained;
 
@@ -283,6 +285,7 @@ fn the_library_writes_the_chapters_bytes() {
     let mut written = sent_by_a_room();
     written.append(&mut made_of_values());
     written.append(&mut retained::sent_by_a_room());
+    written.append(&mut presence::vectors());
     let vectors = chapter::vectors();
     let wrong: Vec<_> = written
         .iter()

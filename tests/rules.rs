@@ -42,6 +42,8 @@ mod limit;
 mod once;
 #[path = "rules/pieces.rs"]
 mod pieces;
+#[path = "rules/presence.rs"]
+mod presence;
 #[path = "rules/pressure.rs"]
 mod pressure;
 #[path = "rules/rates.rs"]
@@ -58,6 +60,8 @@ mod scale;
 mod sessions;
 #[path = "rules/slow.rs"]
 mod slow;
+#[path = "rules/status.rs"]
+mod status;
 #[path = "rules/tokens.rs"]
 mod tokens;
 #[path = "rules/widest.rs"]

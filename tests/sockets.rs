@@ -211,7 +211,7 @@ mod other {
     }
 
     pub(crate) fn schema() -> Schema {
-        Schema::new().entity::<Avatar>().entity::<Pet>()
+        Schema::new().without_presence().entity::<Avatar>().entity::<Pet>()
     }
 }
 
@@ -243,7 +243,7 @@ async fn another_schema_is_4006_and_says_what_differs_but_nothing_of_hidden_kind
             );
         }
     }
-    let only_hidden = connect(&beside.url, Schema::new().entity::<Avatar>()).await;
+    let only_hidden = connect(&beside.url, Schema::new().without_presence().entity::<Avatar>()).await;
     let Err(ConnectError::Refused { code: 4006, differences, .. }) = only_hidden else { panic!("let in") };
     assert_eq!(differences, ["hidden kinds differ"]);
     beside.unchanged().await;

@@ -47,7 +47,7 @@ impl Game for Crowd {
     type Scratch = Option<Id<Dot>>;
 
     fn schema() -> Schema {
-        Schema::new().entity::<Dot>()
+        Schema::new().without_presence().entity::<Dot>()
     }
 
     fn interest(&self) -> Visibility<Self> {

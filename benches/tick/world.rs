@@ -96,7 +96,7 @@ impl<K: Mover> Game for CrowdGame<K> {
     type Scratch = Option<Id<K>>;
 
     fn schema() -> Schema {
-        Schema::new().entity::<K>()
+        Schema::new().without_presence().entity::<K>()
     }
 
     fn interest(&self) -> Visibility<Self> {
@@ -318,7 +318,7 @@ impl Game for Terrain {
     type Scratch = ();
 
     fn schema() -> Schema {
-        Schema::new().entity::<Chunk>()
+        Schema::new().without_presence().entity::<Chunk>()
     }
 
     fn interest(&self) -> Visibility<Self> {

@@ -47,7 +47,7 @@ pub enum Event {
     },
 }
 
-/// Names an event that this client sent. Events and calls are counted together, from 1.
+/// Names an event that this client sent. Events, calls and statuses are counted together, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub u64);
 
@@ -188,6 +188,15 @@ pub enum SendError {
         /// Bytes of the name.
         size: usize,
     },
+    /// A status is too long.
+    #[error("a status has at most {} bytes; this one has {size}: shorten it", limits::STATUS)]
+    Status {
+        /// Bytes of the status.
+        size: usize,
+    },
+    /// The game has no presence.
+    #[error("there is no status to set: the schema is made `without_presence`")]
+    NoPresence,
     /// The socket does not take what was sent before.
     #[error("{} KiB wait for the socket already; send fewer transients", limits::CLIENT_QUEUE / 1024)]
     Busy,

@@ -36,7 +36,7 @@ use crate::replica::Replica;
 use clock::Clock;
 use dial::Dial;
 use inbox::Inbox;
-use outbox::{CallHead, Outbox};
+use outbox::{CallHead, Outbox, Sort};
 use pending::{Acks, Pending};
 
 pub use checkpoint::{Checkpoint, CheckpointError};
@@ -309,7 +309,7 @@ impl Machine {
     /// or 4,096 events or 1 MiB wait for the room.
     pub fn send<T: Serialize + ?Sized>(&mut self, event: &T) -> Result<EventId, SendError> {
         let payload = self.payload(event, Vec::new())?;
-        self.outbox.push(payload, None, self.events_max()).map(EventId)
+        self.outbox.push(payload, Sort::Event, self.events_max()).map(EventId)
     }
 
     /// Sends the game on the server a message that may be lost: it is for effects that are stale in a moment. It
@@ -347,14 +347,34 @@ impl Machine {
             due: options.deadline.map(|deadline| self.now.saturating_add(deadline)),
             deadline: Tick::ZERO,
         };
-        self.outbox.push(payload, Some(head), self.events_max()).map(CallId)
+        self.outbox.push(payload, Sort::Call(head), self.events_max()).map(CallId)
+    }
+
+    /// Sets what the player's presence says of her, where the game lets her: in the order of her events, and like them
+    /// exactly once. It waits where the client is not joined, and is gone with the session.
+    ///
+    /// # Errors
+    /// Fails, and sends nothing, where the text has more than 256 bytes, the schema has no presence, the session is
+    /// over, or 4,096 events or 1 MiB wait for the room.
+    pub fn set_status(&mut self, status: &str) -> Result<EventId, SendError> {
+        self.check_open()?;
+        if !self.schema.has_presence() {
+            return Err(SendError::NoPresence);
+        }
+        if status.len() > limits::STATUS {
+            return Err(SendError::Status { size: status.len() });
+        }
+        self.outbox.push(status.as_bytes().to_vec(), Sort::Status, self.events_max()).map(EventId)
+    }
+
+    fn check_open(&self) -> Result<(), SendError> {
+        let over = self.leaving.is_some() || matches!(self.status, Status::Lost | Status::Closed { .. });
+        if over { Err(SendError::Over) } else { Ok(()) }
     }
 
     /// A value's encoding behind what is there.
     fn payload<T: Serialize + ?Sized>(&self, value: &T, mut bytes: Vec<u8>) -> Result<Vec<u8>, SendError> {
-        if self.leaving.is_some() || matches!(self.status, Status::Lost | Status::Closed { .. }) {
-            return Err(SendError::Over);
-        }
+        self.check_open()?;
         let most = self.seat.map_or(limits::CLIENT_PAYLOAD, |seat| seat.payload_max);
         payload::encode(value, most, &mut bytes)?;
         Ok(bytes)

@@ -13,7 +13,7 @@ use room::wire::message;
 use room::wire::record::SentBytes;
 use room::wire::update::{self, Blocks, Part, UpdateHead};
 use room::wire::{DecodeError, Reader, ViewHash};
-use room::{Schema, Tick};
+use room::{PlayerId, Presence, Schema, Tick};
 
 /// An entity that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,6 +313,20 @@ impl Replica {
     #[must_use]
     pub fn private<K: Visible>(&self) -> Option<&K> {
         self.table::<K>()?.get(self.tables.private_id?)
+    }
+
+    /// A player's presence, where this client sees it. It looks at all that it sees.
+    #[must_use]
+    pub fn presence(&self, player: PlayerId) -> Option<&Presence> {
+        self.all::<Presence>().map(|(_, presence)| presence).find(|presence| presence.player == player)
+    }
+
+    /// Everyone whose presence this client sees, held players too, in the order of their numbers.
+    #[must_use]
+    pub fn presences(&self) -> Vec<&Presence> {
+        let mut all: Vec<_> = self.all::<Presence>().map(|(_, presence)| presence).collect();
+        all.sort_by_key(|presence| presence.player);
+        all
     }
 
     /// Entities that entered since the game last looked, and are still here.

@@ -53,13 +53,11 @@ pub enum Phase {
     Over,
 }
 
-/// What all see of a player.
+/// What all see of a player. Her name, and whether she is held, are in her presence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seat {
     /// Who sits there.
     pub player: PlayerId,
-    /// Her name.
-    pub name: String,
     /// How many cards she holds.
     pub cards: usize,
     /// Her points in the game.
@@ -131,12 +129,12 @@ impl Game for Cards {
         if room.state::<Table>().phase != Phase::Gathering {
             return Err(Refused::new("the game has begun"));
         }
-        let name = room.connection(peer.conn).map_or("", Connection::name).trim().to_owned();
-        if name.is_empty() || name.len() > 40 {
+        let name = name_of(room, peer.player);
+        if name.trim().is_empty() || name.len() > 40 {
             return Err(Refused::new("a player needs a name of at most 40 bytes"));
         }
         let mut seats = room.state::<Table>().seats.to_vec();
-        seats.push(Seat { player: peer.player, name, cards: 0, score: 0 });
+        seats.push(Seat { player: peer.player, cards: 0, score: 0 });
         let full = seats.len() == self.players;
         set_seats(room, seats);
         if full {
@@ -160,14 +158,15 @@ impl Game for Cards {
             return;
         }
         let round = self.load(room);
-        let gone = seats.remove(seat);
+        seats.remove(seat);
         set_seats(room, seats);
         if let Some(mut round) = round {
             round.remove(seat, &mut self.rng);
             if let Some(mut hand) = room.private_mut::<Hand>(player) {
                 hand.set_cards(Json::default()).expect("an empty hand fits");
             }
-            self.store(room, &round, format!("{} left", gone.name));
+            let name = name_of(room, player);
+            self.store(room, &round, format!("{name} left"));
             self.end_if_alone(room);
         }
     }
@@ -199,7 +198,8 @@ impl Cards {
         let (moves, turns) = (table.moves + 1, table.turns + u32::from(play != Move::Draw));
         table.set_moves(moves);
         table.set_turns(turns);
-        self.store(room, &round, format!("{}: {}", seats[seat].name, in_words(play)));
+        let name = name_of(room, player);
+        self.store(room, &round, format!("{name}: {}", in_words(play)));
         if let Some(end) = end {
             self.score(room, end);
         }
@@ -308,6 +308,11 @@ impl Cards {
 }
 
 const FITS: &str = "52 cards and a few names are far below every limit";
+
+/// What a player is called, until her last session has ended and `on_leave` has run.
+fn name_of(room: &Room<Cards>, player: PlayerId) -> String {
+    room.presence(player).map(|presence| presence.name.clone()).unwrap_or_default()
+}
 
 fn set_seats(room: &mut Room<Cards>, seats: Vec<Seat>) {
     room.state_mut::<Table>().set_seats(Json::new(seats)).expect(FITS);

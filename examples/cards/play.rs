@@ -7,7 +7,7 @@ use room::server::{Server, ServerHandle};
 use room_client::{Client, Event, Status};
 use serde::Serialize;
 
-use crate::game::{Cards, Hand, Leak, Notice, Phase, Table, schema};
+use crate::game::{Cards, Hand, Leak, Notice, Phase, Seat, Table, schema};
 use crate::rules::DRAWS;
 use crate::strategy::choose;
 
@@ -142,8 +142,9 @@ async fn play(bots: &mut [Bot]) -> Result<(), Failure> {
             }
             if table.round != round {
                 round = table.round;
-                let scores: Vec<u32> = table.seats.iter().map(|seat| seat.score).collect();
-                eprintln!("round {round}: scores {scores:?} after {} turns", table.turns);
+                let players: Vec<String> =
+                    table.seats.iter().map(|seat| player(&bots[0].client, seat)).collect();
+                eprintln!("round {round}: {} after {} turns", players.join(", "), table.turns);
             }
         }
         if since.elapsed() > PATIENCE {
@@ -154,23 +155,34 @@ async fn play(bots: &mut [Bot]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A player as the table's list has her: what she is called, her points, and whether her seat is held.
+fn player(client: &Client, seat: &Seat) -> String {
+    match client.presence(seat.player) {
+        Some(presence) if presence.is_connected() => format!("{} {}", presence.name, seat.score),
+        Some(presence) => format!("{} (away) {}", presence.name, seat.score),
+        None => format!("player {} (gone) {}", seat.player, seat.score),
+    }
+}
+
 async fn report(server: &ServerHandle<Cards>, run: Run, bots: &[Bot]) -> Result<Report, Failure> {
     let look = server.inspect(ROOM, |game, room| {
-        (game.ledger.clone(), room.state::<Table>().clone(), room.stats().bytes_sent)
+        let table = room.state::<Table>().clone();
+        let winner = table.winner.and_then(|player| room.presence(player));
+        let winner = winner.map(|presence| presence.name.clone()).unwrap_or_default();
+        (game.ledger.clone(), table, winner, room.stats().bytes_sent)
     });
-    let (ledger, table, bytes_sent) = look.await.ok_or("the room has ended")?;
+    let (ledger, table, winner, bytes_sent) = look.await.ok_or("the room has ended")?;
     let leaks = |bot: &Bot| {
         let (raw, inflated) = bot.client.received();
         bot.client.player().map_or(0, |player| ledger.leaks(player, [raw, inflated]))
     };
-    let winner = table.seats.iter().find(|seat| Some(seat.player) == table.winner);
     Ok(Report {
         example: "cards",
         players: run.bots,
         seed: run.seed,
         rounds: table.round,
         turns: table.turns,
-        winner: winner.map(|seat| seat.name.clone()).unwrap_or_default(),
+        winner,
         scores: table.seats.iter().map(|seat| seat.score).collect(),
         refused: bots.iter().map(|bot| bot.refused).sum(),
         leaks: bots.iter().map(leaks).sum(),

@@ -63,7 +63,7 @@ impl Game for Forest {
     type Scratch = ();
 
     fn schema() -> Schema {
-        Schema::new().entity::<Tree>()
+        Schema::new().without_presence().entity::<Tree>()
     }
 
     fn calls() -> Calls<Self> {

@@ -249,8 +249,13 @@ impl Game {
 
     fn status(&self, me: &Avatar, palette: &Palette) -> String {
         let facing: Facing = self.hands.facing(me);
+        let present = self.client.presences();
+        let away = match present.iter().filter(|presence| !presence.is_connected()).count() {
+            0 => String::new(),
+            away => format!(" ({away} away)"),
+        };
         format!(
-            "{} {:.0} {:.0} {:.0} {}  holds {}  players {}  chunks {}  tick {}  {} KiB",
+            "{} {:.0} {:.0} {:.0} {}  holds {}  players {} of {}{away}  chunks {}  tick {}  {} KiB",
             me.name,
             me.x.floor(),
             me.y,
@@ -258,6 +263,7 @@ impl Game {
             facing.name(),
             palette.name(self.hands.block(palette)),
             self.client.all::<Avatar>().count(),
+            present.len(),
             self.client.all::<Chunk>().count(),
             self.client.tick(),
             self.client.stats().bytes_received / 1024,

@@ -198,6 +198,7 @@ async fn drain(bots: &mut [Bot], server: &ServerHandle<Voxel>) -> Result<Copy, F
         world: room.state::<World>().clone(),
         chunks: room.all::<Chunk>().map(|(id, chunk)| (id, chunk.clone())).collect(),
         avatars: room.all::<Avatar>().map(|(id, avatar)| (id, avatar.clone())).collect(),
+        present: room.presences().map(|presence| (presence.player, presence.clone())).collect(),
     });
     copy.await.ok_or_else(|| "the room has ended".into())
 }
@@ -211,6 +212,7 @@ fn compare(room: &Copy, bots: &[Bot]) -> usize {
             world: client.state::<World>().cloned().unwrap_or_default(),
             chunks: client.all::<Chunk>().map(|(id, chunk)| (id, chunk.clone())).collect(),
             avatars: client.all::<Avatar>().map(|(id, avatar)| (id, avatar.clone())).collect(),
+            present: client.presences().into_iter().map(|it| (it.player, it.clone())).collect(),
         };
         let found = match client.player() {
             Some(player) => mismatches(room, player, &copy),

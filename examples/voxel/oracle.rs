@@ -1,6 +1,6 @@
 //! The oracle: what each bot should see by plain arithmetic, compared with what it has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use room::prelude::*;
@@ -18,6 +18,8 @@ pub struct Copy {
     pub chunks: BTreeMap<Id<Chunk>, Chunk>,
     /// Avatars by ID.
     pub avatars: BTreeMap<Id<Avatar>, Avatar>,
+    /// Who is in the room.
+    pub present: BTreeMap<PlayerId, Presence>,
 }
 
 /// One entity or field in which a bot differs from the room.
@@ -29,6 +31,8 @@ pub enum Mismatch {
     Surplus(EntityId),
     /// It has another value in this field.
     Field(EntityId, &'static str),
+    /// It is told something else of this player.
+    Presence(PlayerId),
     /// It has no avatar of its own.
     NoAvatar,
 }
@@ -39,6 +43,7 @@ impl fmt::Display for Mismatch {
             Mismatch::Missing(id) => write!(f, "entity {id} is missing"),
             Mismatch::Surplus(id) => write!(f, "entity {id} should be out of view"),
             Mismatch::Field(id, field) => write!(f, "entity {id} has another {field}"),
+            Mismatch::Presence(player) => write!(f, "player {player} has another presence"),
             Mismatch::NoAvatar => f.write_str("the room has no avatar for it"),
         }
     }
@@ -62,6 +67,10 @@ pub fn mismatches(room: &Copy, player: PlayerId, bot: &Copy) -> Vec<Mismatch> {
     world_fields(&room.world, &bot.world, &mut found);
     compare(&room.chunks, &bot.chunks, |chunk| chunk_due(me, chunk), chunk_fields, &mut found);
     compare(&room.avatars, &bot.avatars, |avatar| avatar_due(me, avatar), avatar_fields, &mut found);
+    // Everyone sees all of it.
+    let players: BTreeSet<PlayerId> = room.present.keys().chain(bot.present.keys()).copied().collect();
+    let differs = |player: &PlayerId| room.present.get(player) != bot.present.get(player);
+    found.extend(players.into_iter().filter(differs).map(Mismatch::Presence));
     found
 }
 
@@ -142,6 +151,11 @@ mod tests {
         Avatar { owner: PlayerId(player), name, x, y: 0.0, z: 0.0, yaw: 0.0, dug: 0, placed: 0 }
     }
 
+    fn presence(player: u32) -> Presence {
+        let name = format!("player {player}");
+        Presence { player: PlayerId(player), name, status: String::new(), connections: 1, held_until: None }
+    }
+
     fn id<K>(number: u64) -> Id<K> {
         Id::assume(EntityId::explicit(number).unwrap())
     }
@@ -151,6 +165,7 @@ mod tests {
         let mut room = Copy::default();
         for (i, x) in [0.0, 80.0, 90.0, 97.0].into_iter().enumerate() {
             room.avatars.insert(id(10 + i as u64), avatar(i as u32, x));
+            room.present.insert(PlayerId(i as u32), presence(i as u32));
         }
         for cx in -4..=4i16 {
             let chunk = Chunk { cx, cy: 0, cz: 0, blocks: Bytes::from(vec![1, 2]) };
@@ -186,12 +201,15 @@ mod tests {
         bot.chunks.pop_first();
         bot.chunks.first_entry().unwrap().get_mut().blocks = Bytes::from(vec![1, 3]);
         bot.world.low = [1, 0, 0];
+        bot.present.remove(&PlayerId(2));
+        bot.present.get_mut(&PlayerId(3)).unwrap().held_until = Some(70);
         let found = mismatches(&room(), PlayerId(0), &bot);
         let count = |wanted: fn(&Mismatch) -> bool| found.iter().filter(|m| wanted(m)).count();
         assert_eq!(count(|m| matches!(m, Mismatch::Missing(_))), 2);
         assert_eq!(count(|m| matches!(m, Mismatch::Surplus(_))), 2);
         assert_eq!(count(|m| matches!(m, Mismatch::Field(..))), 4);
-        assert_eq!(found.len(), 8);
+        assert_eq!(count(|m| matches!(m, Mismatch::Presence(_))), 2);
+        assert_eq!(found.len(), 10);
     }
 
     #[test]

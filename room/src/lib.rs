@@ -5,6 +5,7 @@ pub mod entity;
 pub mod faults;
 pub mod field;
 pub mod limits;
+pub mod presence;
 pub mod room;
 pub mod schema;
 #[cfg(feature = "server")]
@@ -21,10 +22,11 @@ pub use crate::room::migrate::Migrating;
 pub use crate::room::outside::{Answer, Effect, Payload, WorkFailed};
 pub use crate::room::{
     Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
-    Peer, Refused, Room, RoomRef, SendError, Visibility, migrate, runtime,
+    Peer, Refused, Room, RoomRef, SendError, StatusError, Visibility, migrate, runtime,
 };
 pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, SessionId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};
+pub use presence::Presence;
 pub use room_derive::{Entity, FieldEnum};
 
 pub use schema::{Schema, SchemaError};
@@ -36,8 +38,8 @@ pub mod prelude {
     pub use crate::Axes::{self, Xy, Xyz, Xz};
     pub use crate::{
         Answer, Bytes, Calls, Connection, ConnectionId, Dropped, Effect, Entity, EntityId, EntityRef,
-        FieldEnum, Game, Id, Interest, Json, Keys, LeaveReason, Migrating, Payload, Peer, PlayerId, Refused,
-        Room, RoomRef, Schema, SessionId, Tick, Visibility, Visible, combine, custom, grid,
+        FieldEnum, Game, Id, Interest, Json, Keys, LeaveReason, Migrating, Payload, Peer, PlayerId, Presence,
+        Refused, Room, RoomRef, Schema, SessionId, Tick, Visibility, Visible, combine, custom, grid,
     };
 }
 

@@ -97,6 +97,8 @@ pub const SCHEMA_TEXT: usize = 60 * KIB;
 
 /// The most bytes of a display name.
 pub const DISPLAY_NAME: usize = 256;
+/// The most bytes of a player's status in her presence.
+pub const STATUS: usize = 256;
 /// The most bytes of a hello's auth value.
 pub const AUTH: usize = 4 * KIB;
 /// The most characters of a build name.

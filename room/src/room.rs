@@ -10,10 +10,12 @@ pub mod log;
 pub mod migrate;
 mod outgoing;
 pub mod outside;
+mod presence;
 pub mod runtime;
 mod sessions;
 mod views;
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha12Rng;
@@ -25,8 +27,10 @@ pub use game::{Dropped, Game, LeaveReason, Peer, Refused};
 pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
 pub use label::{BadKind, Label};
 pub use outgoing::SendError;
+pub use presence::StatusError;
 
 use crate::entity::{Entity, EntityId, Id, PlayerId, SessionId, Visible};
+use crate::presence::Presence;
 use crate::schema::Role;
 use crate::sync::Views;
 use crate::sync::update::Stats;
@@ -179,7 +183,7 @@ impl<G: Game> Room<G> {
         self.world.create_with_id(id, entity)
     }
 
-    /// Deletes an entity; returns whether there was one. The room's state and private states stay.
+    /// Deletes an entity; returns whether there was one. The room's state, private states and presence stay.
     pub fn delete(&mut self, id: impl Into<EntityId>) -> bool {
         self.world.delete(id.into())
     }
@@ -190,8 +194,11 @@ impl<G: Game> Room<G> {
         self.world.get(id.entity())
     }
 
-    /// An entity, to write.
+    /// An entity, to write. Of [`Presence`] there is none: see [`set_status`](Self::set_status).
     pub fn get_mut<K: Entity>(&mut self, id: Id<K>) -> Option<K::Writer<'_>> {
+        if TypeId::of::<K>() == TypeId::of::<Presence>() {
+            return None;
+        }
         self.world.get_mut::<K>(id.entity())
     }
 

@@ -8,11 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use crate::entity::{Entity, Kind, Visible};
 use crate::limits;
+use crate::presence::Presence;
 use crate::store::replica::AnyTable;
 use crate::store::{AnyStore, Store};
 use crate::wire::schema_text;
 
-/// The kinds of a game. Room and client build the same one, usually with one function that both call:
+/// The kinds of a game, and last the built-in one, [`Presence`]. Room and client build the same one, usually with one
+/// function that both call:
 ///
 /// ```ignore
 /// pub fn schema() -> Schema {
@@ -22,7 +24,7 @@ use crate::wire::schema_text;
 ///
 /// The order of entities counts: another order is another schema. State and private kinds come before them
 /// wherever they are called.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Schema {
     // Invariant: at its place by `Role`, else in the order of calls.
     kinds: Vec<KindEntry>,
@@ -38,6 +40,8 @@ pub enum Role {
     Private,
     /// Any number of entities, seen as the game's interest says.
     Entity,
+    /// The library's own: one entity a player who is in the room.
+    Presence,
 }
 
 impl fmt::Display for Role {
@@ -46,6 +50,7 @@ impl fmt::Display for Role {
             Role::State => "state",
             Role::Private => "private",
             Role::Entity => "entity",
+            Role::Presence => "presence",
         })
     }
 }
@@ -153,11 +158,32 @@ pub enum SchemaError {
     },
 }
 
+impl Default for Schema {
+    fn default() -> Self {
+        let none = Schema { kinds: Vec::new(), hashes: OnceLock::new() };
+        none.push(Presence::KIND, Role::Presence, TypeId::of::<Presence>(), Some(Make::of::<Presence>()))
+    }
+}
+
 impl Schema {
-    /// A schema without kinds.
+    /// A schema without kinds but the built-in one.
     #[must_use]
     pub fn new() -> Self {
         Schema::default()
+    }
+
+    /// Takes the built-in kind out: nobody is told who is in the room. Room and client must both do it.
+    #[must_use]
+    pub fn without_presence(mut self) -> Self {
+        self.kinds.retain(|entry| entry.role != Role::Presence);
+        self.renumber();
+        self
+    }
+
+    /// Whether rooms of this schema say who is in them.
+    #[must_use]
+    pub fn has_presence(&self) -> bool {
+        self.kinds.last().is_some_and(|entry| entry.role == Role::Presence)
     }
 
     /// Adds the kind of the room's state: one entity that every connection sees.
@@ -179,7 +205,8 @@ impl Schema {
     }
 
     /// Says what is wrong with the schema, if anything: two kinds of one name, a struct listed twice, a second
-    /// state or private kind, one of these that is ephemeral, more than 255 kinds, a name that begins with `room_`.
+    /// state or private kind, one of these that is ephemeral, more than 255 kinds with the
+    /// built-in one, a name that begins with `room_`.
     /// Rooms and clients check it when they are made.
     pub fn validate(&self) -> Result<(), SchemaError> {
         for pair in self.kinds.windows(2) {
@@ -192,14 +219,15 @@ impl Schema {
         }
         for (i, entry) in self.kinds.iter().enumerate() {
             let name = entry.kind.name;
-            let before = &self.kinds[..i];
-            if before.iter().any(|other| other.type_id == entry.type_id) {
+            let (before, after) = (&self.kinds[..i], &self.kinds[i + 1..]);
+            // Also where a game lists the built-in kind, which stands last.
+            if after.iter().any(|other| other.type_id == entry.type_id) {
                 return Err(SchemaError::ListedTwice { name });
             }
             if before.iter().any(|other| other.kind.name == name) {
                 return Err(SchemaError::SameName { name });
             }
-            if name.starts_with("room_") {
+            if name.starts_with("room_") && entry.role != Role::Presence {
                 return Err(SchemaError::ReservedName { name });
             }
             if entry.kind.ephemeral && entry.role != Role::Entity {
@@ -267,13 +295,17 @@ impl Schema {
     fn push(mut self, kind: &'static Kind, role: Role, type_id: TypeId, make: Option<Make>) -> Self {
         let at = self.kinds.partition_point(|entry| entry.role <= role);
         self.kinds.insert(at, KindEntry { kind, role, type_id, wire_index: None, make });
+        self.renumber();
+        self
+    }
+
+    fn renumber(&mut self) {
         let mut visible = 0..=u8::MAX;
         for entry in &mut self.kinds {
             // A 257th kind finds no number left; `validate` refuses the schema before it is used.
             entry.wire_index = if entry.kind.hidden { None } else { visible.next() };
         }
         self.hashes = OnceLock::new();
-        self
     }
 
     fn hashes(&self) -> &Hashes {

@@ -23,7 +23,7 @@ pub mod window;
 pub mod workers;
 pub mod world;
 
-use crate::entity::{EntityId, PlayerId};
+use crate::entity::PlayerId;
 use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::Records;
 use crate::store::retained::Retained;
@@ -60,7 +60,7 @@ struct Bench {
 /// The views of all connections of a room.
 pub struct Views {
     settings: SyncSettings,
-    /// The library's own part first: the room's state for all, private state for its player.
+    /// The library's own part first: the room's state and presence for all, private state for its player.
     parts: Vec<Part>,
     limit: Limit,
     rates: Rates,
@@ -379,7 +379,7 @@ impl Views {
             asked.clear();
             for slot in records.slots().iter().skip(from).take(RUN) {
                 pieces.forget(*slot);
-                if is_own(world, *slot) {
+                if world.info(*slot).is_own() {
                     parts[0].mark(*slot, records);
                 } else {
                     asked.push(*slot);
@@ -426,10 +426,10 @@ impl Views {
         }
     }
 
-    /// The keys of the room's state and of private states.
+    /// The keys of what the library itself shows.
     fn place_own(&mut self, slot: u32, world: &World) {
         let info = world.info(slot);
-        if info.id == EntityId::STATE {
+        if info.for_all {
             self.parts[0].table.set(slot, &[Key::EVERYWHERE]);
         } else if let Some(player) = info.private_to {
             self.parts[0].table.set(slot, &[Key::from(player)]);
@@ -486,13 +486,7 @@ impl Views {
     }
 }
 
-/// Whether a slot is the room's state or private, which have keys of their own.
-fn is_own(world: &World, slot: u32) -> bool {
-    let info = world.info(slot);
-    info.private_to.is_some() || info.id == EntityId::STATE
-}
-
-/// Whether a game's interest is asked about a slot: it lives, is visible, and is nobody's own.
+/// Whether a game's interest is asked about a slot: it lives, is visible, and is not shown by the library itself.
 fn shown_by_interest(world: &World, slot: u32) -> bool {
-    world.is_live(slot) && world.wire_kind(slot).is_some() && !is_own(world, slot)
+    world.is_live(slot) && world.wire_kind(slot).is_some() && !world.info(slot).is_own()
 }

@@ -76,6 +76,7 @@ fn seeds() -> Vec<Vec<u8>> {
         ClientMessage::Ack(Ack { tick: Tick(u64::MAX), parts: 3, events: 70_000 }),
         ClientMessage::Ping(u64::MAX),
         ClientMessage::Leave,
+        ClientMessage::Status { gap: 3, text: "away" },
     ] {
         seeds.push(Vec::new());
         message.encode(seeds.last_mut().unwrap());

@@ -36,7 +36,7 @@ impl Game for Circles {
     type Scratch = [f32; 2];
 
     fn schema() -> Schema {
-        Schema::new().entity::<Walker>()
+        Schema::new().without_presence().entity::<Walker>()
     }
 
     fn interest(&self) -> Visibility<Self> {

@@ -39,7 +39,7 @@ impl Game for Stage {
     type Scratch = ();
 
     fn schema() -> Schema {
-        Schema::new().entity::<Avatar>().entity::<Vault>()
+        Schema::new().without_presence().entity::<Avatar>().entity::<Vault>()
     }
 
     fn on_create(&mut self, room: &mut Room<Self>) {

@@ -94,7 +94,7 @@ impl Game for Golden {
     type Scratch = ();
 
     fn schema() -> Schema {
-        Schema::new().state::<Match>().entity::<Deck>().entity::<Unit>().entity::<Point>()
+        Schema::new().without_presence().state::<Match>().entity::<Deck>().entity::<Unit>().entity::<Point>()
     }
 
     fn interest(&self) -> Visibility<Self> {

@@ -27,7 +27,7 @@ impl Game for World {
     type Scratch = Eyes;
 
     fn schema() -> Schema {
-        let schema = Schema::new().state::<Board>().private::<Hand>();
+        let schema = Schema::new().without_presence().state::<Board>().private::<Hand>();
         schema.entity::<Unit>().entity::<Chest>().entity::<Vault>().entity::<Spark>()
     }
 

@@ -32,7 +32,7 @@ impl Game for Terrain {
     type Scratch = f64;
 
     fn schema() -> Schema {
-        Schema::new().entity::<Chunk>()
+        Schema::new().without_presence().entity::<Chunk>()
     }
 
     fn interest(&self) -> Visibility<Self> {

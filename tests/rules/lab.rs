@@ -95,7 +95,7 @@ impl Game for Lab {
     type Scratch = Stand;
 
     fn schema() -> Schema {
-        let schema = Schema::new().state::<Board>().private::<Hand>();
+        let schema = Schema::new().without_presence().state::<Board>().private::<Hand>();
         schema.entity::<Dot>().entity::<Crate>().entity::<Ghost>().entity::<Deck>()
     }
 

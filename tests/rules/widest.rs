@@ -82,7 +82,7 @@ impl Game for Widest {
     type Scratch = ();
 
     fn schema() -> Schema {
-        Schema::new().entity::<Wide>().entity::<Note>()
+        Schema::new().without_presence().entity::<Wide>().entity::<Note>()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use room::wire::record::StoredRecord;
-use room::{ConnectionId, Entity, PlayerId, Room, Visible};
+use room::{ConnectionId, Entity, PlayerId, Presence, Room, Visible};
 use room_client::Status;
 use room_client::replica::Replica;
 
@@ -106,7 +106,21 @@ impl Sim {
             let own = game.own.get(&book.player).copied().unwrap_or(0);
             assert_eq!((book.own, book.all), (own, game.all), "words for player {} went out", book.player);
         }
+        self.check_presence();
         self.checks += 1;
+    }
+
+    /// Presence is what the sessions are.
+    fn check_presence(&self) {
+        let room = self.runtime.room();
+        for presence in room.presences() {
+            let held = || room.sessions_of(presence.player).map(|session| room.held_until(session));
+            let connections = held().filter(Option::is_none).count();
+            let until = held().max().flatten().filter(|_| connections == 0);
+            assert_eq!((usize::from(presence.connections), presence.held()), (connections, until));
+        }
+        let players = self.runtime.game().seats.len();
+        assert_eq!(room.presences().count(), players, "who has a seat is there");
     }
 
     fn check_counts(&self, id: u32) {
@@ -137,7 +151,10 @@ impl Sim {
         collect::<Avatar>(replica, &mut held);
         collect::<Rock>(replica, &mut held);
         collect::<Coin>(replica, &mut held);
-        assert_eq!(replica.len(), held.len() + 2, "page {id} holds state and private state besides");
+        let present: Vec<&Presence> = room.presences().collect();
+        assert_eq!(replica.presences(), present, "page {id} sees who is there");
+        let besides = 2 + present.len();
+        assert_eq!(replica.len(), held.len() + besides, "page {id} holds state and private state besides");
         assert_eq!(replica.complete(), replica.tick(), "nothing is held back from page {id}");
         let kept = room.retained(ConnectionId(number));
         assert!(kept.eq(replica.retained_ids()), "page {id} keeps what the room counts on");

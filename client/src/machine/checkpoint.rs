@@ -10,7 +10,7 @@ use room::wire::payload;
 use room::{EntityId, Schema, SessionId, Tick, limits};
 use serde::{Deserialize, Serialize};
 
-use super::outbox::{CallHead, Item, Outbox, RUNS, Run};
+use super::outbox::{CallHead, Item, Outbox, RUNS, Run, Sort};
 use super::{Machine, Options, Session};
 use crate::event::{CallId, Event, EventId, Message};
 
@@ -45,6 +45,8 @@ struct SavedItem {
     #[serde(with = "base64")]
     payload: Vec<u8>,
     call: Option<SavedCall>,
+    #[serde(default)]
+    status: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -231,21 +233,28 @@ impl Checkpoint {
 
 impl SavedItem {
     fn of(item: &Item) -> SavedItem {
-        let call = item.call.as_ref().map(|call| SavedCall {
+        let call = item.call().map(|call| SavedCall {
             name: call.name.clone(),
             through: call.through.map_or(0, EntityId::get),
             deadline: call.deadline.0,
         });
-        SavedItem { id: item.id, number: item.number, payload: item.payload.clone(), call }
+        let status = matches!(item.sort, Sort::Status);
+        SavedItem { id: item.id, number: item.number, payload: item.payload.clone(), call, status }
     }
 
     fn item(&self) -> Result<Item, &'static str> {
-        if self.payload.len() > limits::CLIENT_PAYLOAD || payload::scan(&self.payload).is_err() {
+        let sound = if self.status {
+            self.payload.len() <= limits::STATUS && str::from_utf8(&self.payload).is_ok()
+        } else {
+            self.payload.len() <= limits::CLIENT_PAYLOAD && payload::scan(&self.payload).is_ok()
+        };
+        if !sound || (self.status && self.call.is_some()) {
             return Err("an event");
         }
-        let call = match &self.call {
-            None => None,
-            Some(call) if (1..=limits::NAME).contains(&call.name.len()) => Some(CallHead {
+        let sort = match &self.call {
+            None if self.status => Sort::Status,
+            None => Sort::Event,
+            Some(call) if (1..=limits::NAME).contains(&call.name.len()) => Sort::Call(CallHead {
                 name: call.name.clone(),
                 through: EntityId::from_wire(call.through),
                 due: None::<Duration>,
@@ -253,7 +262,7 @@ impl SavedItem {
             }),
             Some(_) => return Err("a call's name"),
         };
-        Ok(Item { id: self.id, number: self.number, payload: self.payload.clone(), call })
+        Ok(Item { id: self.id, number: self.number, payload: self.payload.clone(), sort })
     }
 }
 

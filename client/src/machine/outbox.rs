@@ -17,14 +17,23 @@ const ON_WIRE: usize = limits::INBOX / 2;
 /// Runs of numbers that are remembered. A new run begins only where another page of this player sent meanwhile.
 pub(super) const RUNS: usize = 64;
 
-/// An event or a call.
+/// An event, a call or a status.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) id: u64,
     // 0 before it has one.
     pub(super) number: u64,
     pub(super) payload: Vec<u8>,
-    pub(super) call: Option<CallHead>,
+    pub(super) sort: Sort,
+}
+
+/// What an item is.
+#[derive(Clone, Debug)]
+pub(super) enum Sort {
+    Event,
+    Call(CallHead),
+    /// Its payload is UTF-8 of at most [`limits::STATUS`] bytes.
+    Status,
 }
 
 /// What a call says besides its value.
@@ -72,11 +81,15 @@ pub(super) struct Outbox {
 
 impl Item {
     fn size(&self) -> usize {
-        self.payload.len() + self.call.as_ref().map_or(0, |call| call.name.len())
+        self.payload.len() + self.call().map_or(0, |call| call.name.len())
     }
 
     fn cost(&self) -> usize {
         self.size() + limits::MESSAGE_COST
+    }
+
+    pub(super) fn call(&self) -> Option<&CallHead> {
+        if let Sort::Call(head) = &self.sort { Some(head) } else { None }
     }
 }
 
@@ -103,23 +116,18 @@ impl Outbox {
         self.bytes = self.items.iter().map(Item::size).sum();
     }
 
-    /// Keeps an event or a call.
-    pub(super) fn push(
-        &mut self,
-        payload: Vec<u8>,
-        call: Option<CallHead>,
-        most: usize,
-    ) -> Result<u64, SendError> {
-        if call.is_some() && self.calls.len() >= limits::CALLS {
+    /// Keeps an event, a call or a status.
+    pub(super) fn push(&mut self, payload: Vec<u8>, sort: Sort, most: usize) -> Result<u64, SendError> {
+        if matches!(sort, Sort::Call(_)) && self.calls.len() >= limits::CALLS {
             return Err(SendError::Calls);
         }
-        let item = Item { id: self.last_id + 1, number: 0, payload, call };
+        let item = Item { id: self.last_id + 1, number: 0, payload, sort };
         if self.items.len() >= most || self.bytes + item.size() > limits::EVENTS_BYTES {
             return Err(SendError::Full { waiting: self.items.len(), bytes: self.bytes });
         }
         self.last_id += 1;
         self.bytes += item.size();
-        if item.call.is_some() {
+        if item.call().is_some() {
             self.calls.insert(item.id);
         }
         self.items.push_back(item);
@@ -153,9 +161,12 @@ impl Outbox {
         self.number(self.cursor, clock);
         let item = &self.items[self.cursor];
         let gap = item.number - self.before;
-        let message = match &item.call {
-            None => ClientMessage::Event { gap, payload: &item.payload },
-            Some(CallHead { name, through, deadline, .. }) => ClientMessage::Call(Call {
+        let message = match &item.sort {
+            Sort::Event => ClientMessage::Event { gap, payload: &item.payload },
+            Sort::Status => {
+                ClientMessage::Status { gap, text: str::from_utf8(&item.payload).unwrap_or_default() }
+            }
+            Sort::Call(CallHead { name, through, deadline, .. }) => ClientMessage::Call(Call {
                 gap,
                 name,
                 through: *through,
@@ -178,7 +189,7 @@ impl Outbox {
         }
         item.number = self.last.max(self.received).max(self.base) + 1;
         self.last = item.number;
-        if let Some(call) = &mut item.call
+        if let Sort::Call(call) = &mut item.sort
             && let Some(due) = call.due.take()
         {
             call.deadline = clock.tick_at(due);
@@ -227,10 +238,15 @@ impl Outbox {
     /// The session is gone: hands over what was not handled, and the calls that were, but not answered.
     pub(super) fn lose(&mut self) -> (Vec<Undelivered>, Vec<u64>) {
         let mut unanswered = std::mem::take(&mut self.calls);
-        let undelivered = self.items.drain(..).map(|item| {
+        let undelivered = self.items.drain(..).filter_map(|item| {
             unanswered.remove(&item.id);
-            let call = item.call.map(|call| call.name);
-            Undelivered { id: EventId(item.id), message: Message::new(item.payload), call }
+            let call = match item.sort {
+                Sort::Event => None,
+                Sort::Call(call) => Some(call.name),
+                // It was of the presence that is gone with the session.
+                Sort::Status => return None,
+            };
+            Some(Undelivered { id: EventId(item.id), message: Message::new(item.payload), call })
         });
         let undelivered = undelivered.collect();
         self.runs.clear();

@@ -31,6 +31,7 @@ enum Said {
     /// With the gap.
     Event(u64, String),
     Call(u64, String, Tick),
+    Status(u64, String),
     Transient(String),
     Hidden(bool),
     Ack(Ack),
@@ -68,6 +69,7 @@ fn said(machine: &mut Machine) -> Vec<Said> {
                 ClientMessage::Hello(hello) => Said::Hello(hello),
                 ClientMessage::Event { gap, payload } => Said::Event(gap, text(payload)),
                 ClientMessage::Call(call) => Said::Call(call.gap, call.name.to_owned(), call.deadline),
+                ClientMessage::Status { gap, text } => Said::Status(gap, text.to_owned()),
                 ClientMessage::Transient(payload) => Said::Transient(text(payload)),
                 ClientMessage::Hidden(hidden) => Said::Hidden(hidden),
                 ClientMessage::Ack(ack) => Said::Ack(ack),
@@ -78,12 +80,12 @@ fn said(machine: &mut Machine) -> Vec<Said> {
         .collect()
 }
 
-/// The events and calls among it, with their gaps.
+/// The events, calls and statuses among it, with their gaps.
 fn sent(machine: &mut Machine) -> Vec<(u64, String)> {
     said(machine)
         .into_iter()
         .filter_map(|said| match said {
-            Said::Event(gap, text) | Said::Call(gap, text, _) => Some((gap, text)),
+            Said::Event(gap, text) | Said::Call(gap, text, _) | Said::Status(gap, text) => Some((gap, text)),
             _ => None,
         })
         .collect()

@@ -173,6 +173,18 @@ impl Client {
         sent
     }
 
+    /// Sets what the player's presence says of her, where the game lets her: in the order of her events, and like them
+    /// exactly once. It waits where the client is not joined, and is gone with the session.
+    ///
+    /// # Errors
+    /// Fails, and sends nothing, where the text has more than 256 bytes, the schema has no presence, the session is
+    /// over, or 4,096 events or 1 MiB wait for the room.
+    pub fn set_status(&mut self, status: &str) -> Result<EventId, SendError> {
+        let sent = self.machine.set_status(status);
+        self.flush();
+        sent
+    }
+
     /// Asks the game on the server for something, to which one [`Event::Result`] comes.
     ///
     /// # Errors

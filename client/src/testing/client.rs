@@ -37,6 +37,18 @@ impl TestClient {
         self.replica().private::<K>().cloned()
     }
 
+    /// A player's presence, where it sees it.
+    #[must_use]
+    pub fn presence(&self, player: PlayerId) -> Option<Presence> {
+        self.replica().presence(player).cloned()
+    }
+
+    /// Everyone whose presence it sees, in the order of their numbers.
+    #[must_use]
+    pub fn presences(&self) -> Vec<Presence> {
+        self.replica().presences().into_iter().cloned().collect()
+    }
+
     /// Everything it holds, and what the last tick changed of it.
     #[must_use]
     pub fn replica(&self) -> Ref<'_, Replica> {
@@ -76,6 +88,14 @@ impl TestClient {
     /// As [`Machine::transient`].
     pub fn transient<T: Serialize + ?Sized>(&self, event: &T) -> Result<(), SendError> {
         self.machine.borrow_mut().transient(event)
+    }
+
+    /// Sets what the player's presence says of her, at the next tick; while the link is down it waits.
+    ///
+    /// # Errors
+    /// As [`Machine::set_status`].
+    pub fn set_status(&self, status: &str) -> Result<EventId, SendError> {
+        self.machine.borrow_mut().set_status(status)
     }
 
     /// Makes a call, whose result comes as an event.

@@ -84,6 +84,13 @@ pub trait Game: Sized + Send + Sync + 'static {
         self.on_event(room, peer, event);
     }
 
+    /// A player's client sets what her presence says of her. What is returned becomes her status, of which the first 256
+    /// bytes count; with `None` it stays as it was. Each is handled once, in the order of her events.
+    fn on_status(&mut self, room: &mut Room<Self>, player: PlayerId, status: String) -> Option<String> {
+        let _ = (room, player);
+        Some(status)
+    }
+
     /// A step of the simulation.
     fn on_tick(&mut self, room: &mut Room<Self>) {
         let _ = room;

@@ -2,6 +2,7 @@
 
 mod pacing;
 mod point;
+mod presence;
 
 use std::any::TypeId;
 use std::fmt;
@@ -199,6 +200,7 @@ pub struct Visibility<G: Game> {
     pub(crate) limit: Option<(usize, bool, Priority<G>)>,
     pub(crate) budget: Option<usize>,
     pub(crate) retain: usize,
+    pub(crate) presence_by_interest: bool,
 }
 
 impl<G: Game> Visibility<G> {
@@ -253,7 +255,7 @@ impl<G: Game> Visibility<G> {
 
 impl<G: Game> From<Part<G>> for Visibility<G> {
     fn from(part: Part<G>) -> Visibility<G> {
-        Visibility { parts: vec![part], limit: None, budget: None, retain: 0 }
+        Visibility { parts: vec![part], limit: None, budget: None, retain: 0, presence_by_interest: false }
     }
 }
 
@@ -291,7 +293,13 @@ impl<G: Game> Parts<G> for Vec<Part<G>> {
 
 /// Several parts: an entity is visible when one of them alone would show it. Parts keep their keys apart.
 pub fn combine<G: Game>(parts: impl Parts<G>) -> Visibility<G> {
-    Visibility { parts: parts.into_parts(), limit: None, budget: None, retain: 0 }
+    Visibility {
+        parts: parts.into_parts(),
+        limit: None,
+        budget: None,
+        retain: 0,
+        presence_by_interest: false,
+    }
 }
 
 /// The axes of a grid.

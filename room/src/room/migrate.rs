@@ -229,8 +229,15 @@ impl Converter {
         let Some(old) = self.stored.kinds.get(old_kind) else {
             return Err(damaged(&format!("kind number {old_kind}"), DecodeError::Unknown));
         };
+        // The library's own goes with it, where the game's schema is without.
+        if old.role == Role::Presence && !self.targets.iter().any(|target| target.kind.role == Role::Presence)
+        {
+            return Ok(None);
+        }
         let values = split(old, record).map_err(|error| damaged(&old.name, error))?;
         let mut entity = Migrating::new(id, old, values);
+        // A game has no say in the library's own.
+        let hook = if old.role == Role::Presence { |_: &mut Migrating| Ok(()) } else { hook };
         hook(&mut entity).map_err(|refused| MigrateError::Refused {
             kind: old.name.clone(),
             id,

@@ -31,6 +31,7 @@ pub use super::outside::{Answer, Effect, Outside, Payload, Work, WorkFailed};
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
+use crate::schema::Role;
 use crate::session::{Hello, Token};
 use crate::sync::workers::Workers;
 use crate::sync::world::World;
@@ -198,6 +199,8 @@ impl<G: Game> Runtime<G> {
         };
         let rates: Vec<_> = interest.parts.iter().map(|part| part.rates.clone()).collect();
         let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
+        let mut world = world;
+        world.set_presence_by_interest(interest.presence_by_interest);
         let mut room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         room.standing = Standing::new(site, settings.seats);
         let mut runtime = Runtime {
@@ -229,7 +232,11 @@ impl<G: Game> Runtime<G> {
     fn note_unseen_kinds(&mut self) {
         for entry in self.room.world.schema().entries() {
             let kind = entry.kind.name;
-            let asked = entry.role == crate::schema::Role::Entity && !entry.kind.hidden;
+            let asked = match entry.role {
+                Role::Entity => !entry.kind.hidden,
+                Role::Presence => self.room.interest.presence_by_interest,
+                Role::State | Role::Private => false,
+            };
             if asked && !self.room.interest.parts.iter().any(|part| part.can_show(kind)) {
                 self.logs.push_back(Log::UnseenKind { kind });
             }

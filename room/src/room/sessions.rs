@@ -53,7 +53,7 @@ pub(super) struct Session<G: Game> {
     pub(super) flooded: u64,
 }
 
-/// An event or a call that waits for the game.
+/// An event, a call or a status that waits for the game.
 pub(super) struct Waiting<G: Game> {
     pub(super) number: u64,
     pub(super) cost: usize,
@@ -64,6 +64,8 @@ pub(super) struct Waiting<G: Game> {
 pub(super) enum Said<G: Game> {
     Event(G::Event),
     Call(Asked<G>),
+    /// In her presence.
+    Status(String),
 }
 
 /// A call that waits for the game.

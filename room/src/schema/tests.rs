@@ -45,8 +45,13 @@ fn id<T: 'static>() -> TypeId {
     TypeId::of::<T>()
 }
 
+/// A schema without any kind.
+fn none() -> Schema {
+    Schema::new().without_presence()
+}
+
 fn schema() -> Schema {
-    Schema::new()
+    none()
         .push(&DECK, Role::Entity, id::<A>(), None)
         .push(&AVATAR, Role::Entity, id::<B>(), None)
         .push(&HAND, Role::Private, id::<C>(), None)
@@ -89,25 +94,15 @@ fn text_and_hashes_are_these() {
 
 #[test]
 fn a_hash_taken_early_does_not_stay() {
-    let some = Schema::new().push(&MATCH, Role::State, id::<A>(), None);
+    let some = none().push(&MATCH, Role::State, id::<A>(), None);
     let before = some.hash();
     assert_ne!(some.push(&HAND, Role::Private, id::<B>(), None).hash(), before);
 }
 
 #[test]
 fn another_order_is_another_schema() {
-    let ab = Schema::new().push(&AVATAR, Role::Entity, id::<A>(), None).push(
-        &CHUNK,
-        Role::Entity,
-        id::<B>(),
-        None,
-    );
-    let ba = Schema::new().push(&CHUNK, Role::Entity, id::<B>(), None).push(
-        &AVATAR,
-        Role::Entity,
-        id::<A>(),
-        None,
-    );
+    let ab = none().push(&AVATAR, Role::Entity, id::<A>(), None).push(&CHUNK, Role::Entity, id::<B>(), None);
+    let ba = none().push(&CHUNK, Role::Entity, id::<B>(), None).push(&AVATAR, Role::Entity, id::<A>(), None);
     assert_ne!(ab.hash(), ba.hash());
     assert_eq!(ab.differences(&ba.text(true), ba.visible_hash(), ba.hash()), ["order of kinds differs"]);
 }
@@ -115,7 +110,7 @@ fn another_order_is_another_schema() {
 #[test]
 fn of_hidden_kinds_only_that_they_differ() {
     let with = |deck: &'static Kind| {
-        Schema::new().push(&MATCH, Role::State, id::<A>(), None).push(deck, Role::Entity, id::<B>(), None)
+        none().push(&MATCH, Role::State, id::<A>(), None).push(deck, Role::Entity, id::<B>(), None)
     };
     let (client, room) = (with(&DECK), with(&OTHER_DECK));
     let differences = client.differences(&room.closing_text(), room.visible_hash(), room.hash());
@@ -135,7 +130,7 @@ fn a_room_that_does_not_say_how_it_differs() {
 #[test]
 fn mistakes_are_named() {
     let error = |schema: Schema| schema.validate().unwrap_err().to_string();
-    let base = || Schema::new().push(&AVATAR, Role::Entity, id::<A>(), None);
+    let base = || none().push(&AVATAR, Role::Entity, id::<A>(), None);
 
     assert!(error(base().push(&AVATAR, Role::Entity, id::<A>(), None)).contains("lists kind avatar twice"));
     assert!(error(base().push(&AVATAR, Role::Entity, id::<B>(), None)).contains("two kinds"));
@@ -172,6 +167,34 @@ fn what_is_stored_of_a_kind_is_no_matter_of_its_clients() {
     }
 }
 
+#[test]
+fn presence_is_last_unless_it_is_taken_out() {
+    let with =
+        Schema::new().push(&DECK, Role::Entity, id::<A>(), None).push(&MATCH, Role::State, id::<B>(), None);
+    let places: Vec<_> = with.entries().iter().map(|e| (e.kind.name, e.wire_index)).collect();
+    assert_eq!(places, [("match", Some(0)), ("deck", None), ("room_presence", Some(1))]);
+    assert_eq!(with.validate(), Ok(()));
+    let text = "state match\n  round u32\npresence room_presence owner=player ids=random\n  player player\n  \
+                name string\n  status string\n  connections u16\n  held_until option(u64)\n";
+    assert_eq!(with.text(true), text);
+    assert!(with.has_presence());
+
+    let without = with.clone().without_presence();
+    assert!(!without.has_presence());
+    assert_eq!(without.text(true), "state match\n  round u32\n");
+    assert_ne!(without.hash(), with.hash());
+    let differences = without.differences(&with.text(true), with.visible_hash(), with.hash());
+    assert_eq!(differences, ["kind room_presence: only in the room"]);
+}
+
+#[test]
+fn presence_is_not_listed_by_games() {
+    let listed = Schema::new().entity::<Presence>();
+    assert_eq!(listed.validate(), Err(SchemaError::ListedTwice { name: "room_presence" }));
+    let listed = none().entity::<Presence>();
+    assert_eq!(listed.validate(), Err(SchemaError::ReservedName { name: "room_presence" }));
+}
+
 /// A type for each of 256 kinds.
 struct Numbered<const N: u8, const M: u8>;
 
@@ -205,7 +228,7 @@ fn at_most_255_kinds() {
     macro_rules! rows {
         ($schema:expr, $($m:literal)*) => {{ let s = $schema; $(let s = add::<$m>(s, 16);)* s }};
     }
-    let most = add::<15>(rows!(Schema::new(), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14), 15);
+    let most = add::<15>(rows!(none(), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14), 15);
     assert_eq!(most.validate(), Ok(()));
     assert_eq!(most.entries()[254].wire_index, Some(254));
     let over = add::<16>(most, 3);

@@ -16,8 +16,19 @@ pub struct Slot {
     pub created: Tick,
     /// The player whose private state it is.
     pub private_to: Option<PlayerId>,
+    /// Whether the library shows it to everyone: the room's state, and presence unless the game scopes it.
+    pub for_all: bool,
     /// Whether the entity lives.
     pub live: bool,
+}
+
+impl Slot {
+    /// Whether the library itself says who sees it, and no game is asked.
+    #[inline]
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.for_all || self.private_to.is_some()
+    }
 }
 
 /// All slots of a world.

@@ -17,7 +17,7 @@ pub struct Explanation {
     pub sent: bool,
     /// Whether it is a member of the view, held back or not.
     pub member: bool,
-    /// Part by part: the first is the library's own (room state for all, private state for its player), then
+    /// Part by part: the first is the library's own (room state and presence for all, private state for its player), then
     /// those of the interest in their order.
     pub parts: Vec<PartAnswer>,
     /// The entity's rank among what the limit counts, from 1, and the limit; none where there is no limit or

@@ -27,7 +27,7 @@ pub(super) struct Item {
 pub(super) enum Class {
     /// The room's state and private state: no budget holds them back.
     State,
-    /// The player's own.
+    /// The player's own, and presence that everyone sees.
     Own,
     Other,
 }

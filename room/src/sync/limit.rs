@@ -32,8 +32,8 @@ pub fn order(a: f64, b: f64) -> Ordering {
 }
 
 /// Takes out of `shown`, which holds no more than `at_most`, what the limit or the library's bound leaves out;
-/// returns whether it may have left something out. `always` holds what is never left out: the room's state and
-/// the player's own, besides what the player owns.
+/// returns whether it may have left something out. `always` holds what is never left out: what the
+/// library itself shows, besides what the player owns.
 pub fn cut(
     index: u32,
     viewer: &mut Viewer,

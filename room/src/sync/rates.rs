@@ -1,7 +1,6 @@
 //! Rates by distance: an entity that is sent every so many sends has one record for all who see it at that rate.
 
 use super::world::World;
-use crate::entity::EntityId;
 use crate::store::bits::Bits;
 use crate::store::records::{RecordRef, Records};
 use crate::tick::Tick;
@@ -141,10 +140,9 @@ impl Rates {
     }
 }
 
-/// Whether a slot can have a rate: the room's state and private state are sent at every send.
+/// Whether a slot can have a rate: what the library itself shows is sent at every send.
 fn has_rate(slot: u32, world: &World) -> bool {
-    let info = world.info(slot);
-    info.private_to.is_none() && info.id != EntityId::STATE
+    !world.info(slot).is_own()
 }
 
 /// Encodes what changed of a slot after a tick.

@@ -1,12 +1,13 @@
 //! The world: every entity by slot and by ID.
 
-mod private;
+mod own;
 mod stored;
 
+pub use own::Present;
 pub use stored::Restored;
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -20,6 +21,7 @@ use crate::store::slots::{Slot, Slots};
 use crate::store::{AnyStore, Store};
 use crate::tick::Tick;
 use crate::wire::record::SentBytes;
+use own::Own;
 
 /// An entity that could not be created; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +30,12 @@ pub enum CreateError {
     /// The kind is not in the schema as one that games create.
     #[error("{kind} is not an entity kind of this room's schema: add `.entity::<…>()` to it")]
     UnknownKind {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// The kind is the library's own.
+    #[error("{kind} is the library's own: the room itself makes one for each player who is in it")]
+    BuiltIn {
         /// The kind.
         kind: &'static str,
     },
@@ -70,8 +78,7 @@ pub struct World {
     rekey: Vec<u32>,
     /// Values clamped by quantization, since the last look.
     pub clamped: Clamped,
-    state: Option<u32>,
-    privates: BTreeMap<PlayerId, u32>,
+    own: Own,
     /// What the last seal found changed of entities that were there before, for a store; none where there is none.
     changes: Option<Vec<(u32, FieldMask)>>,
     /// Of each kind, the fields that are stored only now and then.
@@ -83,7 +90,7 @@ impl World {
     #[must_use]
     pub fn new(schema: Schema, seed: [u8; 32]) -> World {
         let mut world = World::empty(schema, seed);
-        world.ensure_state();
+        world.insert_state();
         world
     }
 
@@ -104,17 +111,10 @@ impl World {
             dead: Vec::new(),
             rekey: Vec::new(),
             clamped: Clamped::default(),
-            state: None,
-            privates: BTreeMap::new(),
+            own: Own::default(),
             changes: None,
             coarse: schema.entries().iter().map(|entry| entry.kind.coarse()).collect(),
             schema,
-        }
-    }
-
-    fn ensure_state(&mut self) {
-        if self.state.is_none() {
-            self.state = self.insert_default(Role::State, EntityId::STATE);
         }
     }
 
@@ -163,10 +163,11 @@ impl World {
 
     fn game_kind<K: Entity>(&self) -> Result<u8, CreateError> {
         let kind = self.kind_of::<K>().ok_or(CreateError::UnknownKind { kind: K::KIND.name })?;
-        if self.schema.entries()[kind as usize].role != Role::Entity {
-            return Err(CreateError::UnknownKind { kind: K::KIND.name });
+        match self.schema.entries()[kind as usize].role {
+            Role::Entity => Ok(kind),
+            Role::Presence => Err(CreateError::BuiltIn { kind: K::KIND.name }),
+            Role::State | Role::Private => Err(CreateError::UnknownKind { kind: K::KIND.name }),
         }
-        Ok(kind)
     }
 
     fn automatic_id(&mut self) -> Result<EntityId, CreateError> {
@@ -204,29 +205,21 @@ impl World {
     }
 
     fn occupy(&mut self, slot: u32, kind: u8, id: EntityId, row: u32) {
-        let info = Slot { id, kind, row, created: Tick::ZERO, private_to: None, live: true };
+        let info = Slot {
+            id,
+            kind,
+            row,
+            created: Tick::ZERO,
+            private_to: None,
+            for_all: self.is_for_all(kind),
+            live: true,
+        };
         match self.slots.0.get_mut(slot as usize) {
             Some(free) => *free = info,
             None => self.slots.0.push(info),
         }
         self.by_id.insert(id, slot);
         self.born.push(slot);
-    }
-
-    /// Creates the state or a private entity, where the schema has such a kind.
-    fn insert_default(&mut self, role: Role, id: EntityId) -> Option<u32> {
-        let kind = self.schema.entries().iter().position(|k| k.role == role)?;
-        let make = self.schema.entries()[kind].make.as_ref()?.default.clone()?;
-        let slot = self.free_slot();
-        let row = self.stores[kind].push_default(&*make, id, slot);
-        self.occupy(slot, kind as u8, id, row);
-        Some(slot)
-    }
-
-    /// The slot of the room's state.
-    #[must_use]
-    pub fn state(&self) -> Option<u32> {
-        self.state
     }
 
     /// Deletes an entity that a game may delete; returns whether there was one.
@@ -248,25 +241,6 @@ impl World {
             self.slots.0[moved as usize].row = row;
         }
         self.dead.push(slot);
-    }
-
-    /// Deletes what was created since the births were `before` many: a refused join leaves nothing behind.
-    pub fn undo_births(&mut self, before: usize) {
-        for i in before..self.born.len() {
-            let slot = self.born[i];
-            if self.is_live(slot) && self.info(slot).private_to.is_none() {
-                self.remove_slot(slot);
-            }
-        }
-        let players: Vec<PlayerId> = self
-            .privates
-            .iter()
-            .filter(|(_, slot)| self.born[before..].contains(slot))
-            .map(|(p, _)| *p)
-            .collect();
-        for player in players {
-            self.remove_private(player);
-        }
     }
 
     /// The slot of a living entity.

@@ -29,6 +29,8 @@ pub mod tag {
     pub const PING: u8 = 0x0b;
     /// A client leaves for good.
     pub const LEAVE: u8 = 0x0c;
+    /// What a player says of herself in her presence.
+    pub const STATUS: u8 = 0x0d;
     /// The room's first message.
     pub const WELCOME: u8 = 0x81;
     /// A part of an update.
@@ -92,6 +94,13 @@ pub enum ClientMessage<'a> {
     Transient(&'a [u8]),
     /// A request.
     Call(Call<'a>),
+    /// What the player says of herself in her presence.
+    Status {
+        /// As of an event.
+        gap: u64,
+        /// At most [`limits::STATUS`] bytes.
+        text: &'a str,
+    },
     /// Whether the page is hidden.
     Hidden(bool),
     /// What has come.
@@ -160,6 +169,11 @@ impl<'a> ClientMessage<'a> {
             }
             ClientMessage::Transient(payload) => put_tagged(out, tag::CLIENT_TRANSIENT, payload),
             ClientMessage::Call(call) => call.put(out),
+            ClientMessage::Status { gap, text } => {
+                debug_assert!(text.len() <= limits::STATUS);
+                put_number(out, tag::STATUS, *gap);
+                out.extend_from_slice(text.as_bytes());
+            }
             ClientMessage::Hidden(hidden) => put_tagged(out, tag::HIDDEN, &[u8::from(*hidden)]),
             ClientMessage::Ack(ack) => {
                 put_number(out, tag::ACK, ack.tick.0);
@@ -182,6 +196,9 @@ impl<'a> ClientMessage<'a> {
             },
             tag::CLIENT_TRANSIENT => ClientMessage::Transient(take_rest(&mut r, limits::CLIENT_PAYLOAD)?),
             tag::CALL => ClientMessage::Call(Call::take(&mut r)?),
+            tag::STATUS => {
+                ClientMessage::Status { gap: take_gap(&mut r)?, text: take_text(&mut r, limits::STATUS)? }
+            }
             tag::HIDDEN => ClientMessage::Hidden(take_flag(&mut r)?),
             tag::ACK => ClientMessage::Ack(Ack {
                 tick: Tick(r.varint()?),
@@ -199,8 +216,8 @@ impl<'a> ClientMessage<'a> {
     /// Whether `bytes` begin as one of these messages other than a hello.
     #[must_use]
     pub fn is_later(bytes: &[u8]) -> bool {
-        use tag::{ACK, CALL, CLIENT_EVENT, CLIENT_TRANSIENT, HIDDEN, LEAVE, PING};
-        let later = [CLIENT_EVENT, CLIENT_TRANSIENT, CALL, HIDDEN, ACK, PING, LEAVE];
+        use tag::{ACK, CALL, CLIENT_EVENT, CLIENT_TRANSIENT, HIDDEN, LEAVE, PING, STATUS};
+        let later = [CLIENT_EVENT, CLIENT_TRANSIENT, CALL, HIDDEN, ACK, PING, LEAVE, STATUS];
         bytes.first().is_some_and(|tag| later.contains(tag))
     }
 }
@@ -293,8 +310,7 @@ impl<'a> Outcome<'a> {
         if take_flag(r)? {
             return Ok(Outcome::Accepted(take_rest(r, limits::ROOM_PAYLOAD)?));
         }
-        let reason = std::str::from_utf8(take_rest(r, limits::REFUSAL)?);
-        reason.map(Outcome::Refused).map_err(|_| DecodeError::Text)
+        take_text(r, limits::REFUSAL).map(Outcome::Refused)
     }
 }
 
@@ -376,6 +392,11 @@ fn take_room<'a>(r: &mut Reader<'a>) -> Result<&'a str, DecodeError> {
 
 fn take_rest<'a>(r: &mut Reader<'a>, most: usize) -> Result<&'a [u8], DecodeError> {
     if r.remaining() > most { Err(DecodeError::TooLong) } else { Ok(r.rest()) }
+}
+
+/// Text that fills the rest.
+fn take_text<'a>(r: &mut Reader<'a>, most: usize) -> Result<&'a str, DecodeError> {
+    std::str::from_utf8(take_rest(r, most)?).map_err(|_| DecodeError::Text)
 }
 
 #[cfg(test)]

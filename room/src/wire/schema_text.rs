@@ -93,7 +93,8 @@ fn parse(text: &str) -> Text<'_> {
             {
                 kind.fields.push(FieldText { name, ty });
             }
-        } else if let Some((role @ ("state" | "private" | "entity"), rest)) = line.split_once(' ')
+        } else if let Some((role @ ("state" | "private" | "entity" | "presence"), rest)) =
+            line.split_once(' ')
             && parsed.kinds.len() < limits::KINDS
         {
             let (name, flags) = rest.split_once(' ').unwrap_or((rest, ""));

@@ -136,7 +136,7 @@ impl<K: Mover> Game for Crowd<K> {
     type Scratch = Option<Id<K>>;
 
     fn schema() -> Schema {
-        Schema::new().entity::<K>()
+        Schema::new().without_presence().entity::<K>()
     }
 
     fn interest(&self) -> Visibility<Self> {

@@ -39,7 +39,7 @@ impl Game for Land {
     type Scratch = ();
 
     fn schema() -> Schema {
-        Schema::new().entity::<Blocks>()
+        Schema::new().without_presence().entity::<Blocks>()
     }
 
     fn interest(&self) -> Visibility<Self> {

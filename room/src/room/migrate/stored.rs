@@ -113,6 +113,7 @@ impl StoredSchema {
                 Role::State => 0,
                 Role::Private => 1,
                 Role::Entity => 2,
+                Role::Presence => 3,
             });
             out.push(if kind.ephemeral { EPHEMERAL } else { 0 });
             put_name(&kind.name, out);
@@ -147,6 +148,7 @@ impl StoredKind {
             0 => Role::State,
             1 => Role::Private,
             2 => Role::Entity,
+            3 => Role::Presence,
             other => return Err(DecodeError::Tag(other)),
         };
         let ephemeral = match r.u8()? {

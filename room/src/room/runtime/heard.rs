@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::caution::Verdict;
 use super::inbox::Arrival;
 use super::{Closed, Runtime};
-use crate::entity::SessionId;
+use crate::entity::{PlayerId, SessionId};
 use crate::faults::{self, Fault};
 use crate::limits;
 use crate::room::game::{Dropped, Game, Peer};
@@ -65,6 +65,10 @@ impl<G: Game> Runtime<G> {
                 let said = |runtime: &Self| runtime.asked(call).map(Said::Call).map_err(bad);
                 self.said(conn, session.ok_or_else(early)?, call.gap, call.payload.len(), said)
             }
+            ClientMessage::Status { gap, text } => {
+                let said = |_: &Self| Ok(Said::Status(text.to_owned()));
+                self.said(conn, session.ok_or_else(early)?, gap, text.len(), said)
+            }
             ClientMessage::Transient(bytes) => {
                 session.ok_or_else(early)?;
                 let event = payload::decode(bytes).map_err(bad)?;
@@ -82,7 +86,7 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    /// An event or a call came: it waits in its session, unless it came before.
+    /// An event, a call or a status came: it waits in its session, unless it came before.
     fn said(
         &mut self,
         conn: ConnectionId,
@@ -224,6 +228,10 @@ impl<G: Game> Runtime<G> {
                 let handled = self.caught("on_event", |game, room| game.on_event(room, peer, event));
                 handled.is_none().then_some(RoomMessage::Failed(number))
             }
+            Said::Status(status) => {
+                let handled = self.take_status(peer.player, status);
+                handled.is_none().then_some(RoomMessage::Failed(number))
+            }
             Said::Call(asked) => {
                 let outcome = self.call(id, peer, asked);
                 let (bytes, reason);
@@ -250,7 +258,7 @@ impl<G: Game> Runtime<G> {
         let Some(Waiting { number, said, .. }) = session.next() else { return };
         let player = session.player;
         let answer = match said.into_inner() {
-            Said::Event(_) => encoded(&RoomMessage::Failed(number)),
+            Said::Event(_) | Said::Status(_) => encoded(&RoomMessage::Failed(number)),
             Said::Call(_) => {
                 let outcome = Outcome::Refused("failed");
                 encoded(&RoomMessage::Result { call: number, tick: self.room.tick, outcome })
@@ -272,6 +280,19 @@ impl<G: Game> Runtime<G> {
             self.room.sessions.ready.insert(id);
             self.room.sessions.progressed(id);
         }
+    }
+
+    /// A player's client sets her status, as the game has it; `None` where its hook fails.
+    fn take_status(&mut self, player: PlayerId, status: String) -> Option<()> {
+        if !self.room.world.schema().has_presence() {
+            return Some(());
+        }
+        let status = self.caught("on_status", |game, room| game.on_status(room, player, status))?;
+        if let Some(status) = status {
+            // It is short enough, and whoever has a session has presence.
+            let _ = self.room.set_status(player, &cut(status, limits::STATUS));
+        }
+        Some(())
     }
 
     /// Runs a call, where it may run.

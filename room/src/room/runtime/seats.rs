@@ -162,6 +162,7 @@ impl<G: Game> Runtime<G> {
         let session = Session::new(player, who, Tokens::new(&join.token), conn, credit);
         let session = self.room.sessions.insert(session);
         self.seat(conn, session, None, G::Scratch::default());
+        self.room.present(player);
         let peer = Peer { player, conn };
         let refused = match self.caught("on_join", |game, room| game.on_join(room, peer)) {
             Some(Ok(())) => {
@@ -177,6 +178,7 @@ impl<G: Game> Runtime<G> {
         self.unseat(conn);
         self.room.sessions.remove(session);
         self.room.world.undo_births(before);
+        self.room.present(player);
         self.out.close(conn, code::JOIN_REFUSED, close_reason(refused));
         self.inbox.forget(conn);
     }
@@ -209,6 +211,7 @@ impl<G: Game> Runtime<G> {
             None => self.seat(conn, id, claim, scratch),
         }
         let Some(peer) = self.room.sessions.get(id).map(Session::peer) else { return };
+        self.room.present(peer.player);
         if was_held {
             self.caught("on_resume", |game, room| game.on_resume(room, peer));
         }
@@ -352,6 +355,7 @@ impl<G: Game> Runtime<G> {
         }
         let ticks = u64::from(seconds) * u64::from(self.settings.tick_rate);
         self.room.sessions.hold(id, Tick(self.room.tick.0 + ticks));
+        self.room.present(player);
         self.logs.push_back(Log::Dropped { player, how, hold_seconds: seconds });
         self.caught("on_drop", |game, room| game.on_drop(room, player, id, how));
     }
@@ -384,9 +388,10 @@ impl<G: Game> Runtime<G> {
         self.unseat(gone.conn);
         let player = gone.player;
         if !self.room.sessions.of_player(player).is_empty() {
-            return;
+            return self.room.present(player);
         }
         self.caught("on_leave", |game, room| game.on_leave(room, player, why));
+        self.room.present(player);
         // A player with an account keeps number and private state for a while; a guest is forgotten.
         match gone.account {
             Some(account) => self.note_account(account, Account { player, left: Some(self.unix) }),

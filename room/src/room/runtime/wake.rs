@@ -9,7 +9,7 @@ use super::caution::Caution;
 use super::durable::{Durable, Known, Numbers};
 use super::snapshot::Snapshot;
 use super::{Account, Runtime, Settings, StartError, other_seed};
-use crate::entity::SessionId;
+use crate::entity::{PlayerId, SessionId};
 use crate::limits;
 use crate::room::ConnectionId;
 use crate::room::game::{Dropped, Game};
@@ -111,9 +111,13 @@ impl<G: Game> Runtime<G> {
         }
         runtime.attach(room, &taken, stored_schema, if foreign { Known::Foreign } else { Known::Others });
         runtime.restore(&image, &taken);
-        runtime.game.on_wake(&mut runtime.room);
-        runtime.hold_all();
+        let dropped = runtime.hold_all();
+        runtime.room.present_all();
         runtime.forget_accounts();
+        runtime.game.on_wake(&mut runtime.room);
+        for (id, player) in dropped {
+            runtime.caught("on_drop", |game, room| game.on_drop(room, player, id, Dropped::Broken));
+        }
         Ok(runtime)
     }
 
@@ -196,18 +200,18 @@ impl<G: Game> Runtime<G> {
         session
     }
 
-    /// Whoever was connected when the last run ended has lost her connection.
-    fn hold_all(&mut self) {
+    /// Whoever was connected when the last run ended has lost her connection. Returns who did.
+    fn hold_all(&mut self) -> Vec<(SessionId, PlayerId)> {
         let connected = self.room.sessions.iter().filter(|(_, session)| session.held.is_none());
         let connected: Vec<_> =
             connected.map(|(id, session)| (id, session.player, session.hidden_since)).collect();
-        for (id, player, hidden_since) in connected {
+        for (id, _, hidden_since) in &connected {
             let hidden = hidden_since.map_or(0, |since| self.room.tick.0.saturating_sub(since.0));
             let seconds = self.hold_seconds(Dropped::Broken, hidden);
             let ticks = u64::from(seconds) * u64::from(self.settings.tick_rate);
-            self.room.sessions.hold(id, Tick(self.room.tick.0 + ticks));
-            self.caught("on_drop", |game, room| game.on_drop(room, player, id, Dropped::Broken));
+            self.room.sessions.hold(*id, Tick(self.room.tick.0 + ticks));
         }
+        connected.into_iter().map(|(id, player, _)| (id, player)).collect()
     }
 }
 

@@ -160,7 +160,7 @@ impl Viewer {
         let info = world.info(slot);
         if info.private_to.is_some() || info.id == EntityId::STATE {
             Class::State
-        } else if world.owner(slot) == Some(self.player) {
+        } else if info.for_all || world.owner(slot) == Some(self.player) {
             Class::Own
         } else {
             Class::Other

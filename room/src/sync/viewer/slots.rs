@@ -93,7 +93,7 @@ impl Viewer {
                 part.show(&self.parts[i], candidates, &mut cells.looked);
             }
             if i == 0 {
-                // The room's state and the player's own.
+                // What the library itself shows.
                 candidates.iter().for_each(|slot| {
                     always.insert(*slot);
                 });

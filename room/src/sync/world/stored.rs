@@ -3,7 +3,7 @@
 use super::World;
 use crate::entity::{EntityId, FieldMask, PlayerId};
 use crate::limits;
-use crate::schema::{Role, Schema};
+use crate::schema::Schema;
 use crate::store::LoadError;
 use crate::tick::Tick;
 use crate::wire::record::StoredRecord;
@@ -37,7 +37,7 @@ impl World {
             let id = entity.id;
             world.load(&entity).map_err(|error| (id, error))?;
         }
-        world.ensure_state();
+        world.insert_state();
         world.next_automatic = automatic.max(limits::ID_LEAST);
         Ok(world)
     }
@@ -49,14 +49,8 @@ impl World {
         let row = store.load(id, slot, record)?;
         store.restamp(row, created, changed);
         self.occupy(slot, kind, id, row);
-        let info = &mut self.slots.0[slot as usize];
-        (info.created, info.private_to) = (created, private_to);
-        if self.schema.entries()[kind as usize].role == Role::State {
-            self.state = Some(slot);
-        }
-        if let Some(player) = private_to {
-            self.privates.insert(player, slot);
-        }
+        self.slots.0[slot as usize].created = created;
+        self.restored(slot, private_to);
         Ok(())
     }
 

@@ -58,6 +58,7 @@ fn a_clients_messages_have_these_bytes() {
     assert_eq!(client(&ClientMessage::Ack(ack)), [0x0a, 0xac, 0x02, 2, 5]);
     assert_eq!(client(&ClientMessage::Ping(300)), [0x0b, 0xac, 0x02]);
     assert_eq!(client(&ClientMessage::Leave), [0x0c]);
+    assert_eq!(client(&ClientMessage::Status { gap: 300, text: "é" }), [0x0d, 0xac, 2, 0xc3, 0xa9]);
 }
 
 #[test]
