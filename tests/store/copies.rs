@@ -132,3 +132,27 @@ fn a_crash_while_opening_is_no_copy() {
         assert!(!folder.open().take("a").unwrap().restored);
     }
 }
+
+#[test]
+fn a_wal_that_lost_its_end_is_noticed() {
+    let folder = Folder::new("wal-cut");
+    let store = folder.open();
+    let epoch = store.take("a").unwrap().epoch;
+    for seq in 1..=20 {
+        keep(&store, filled("a", epoch, seq..seq + 1, 5000)).unwrap();
+    }
+    // As a kill leaves the files, for nobody writes.
+    let (whole, cut) = (Folder::new("wal-whole"), Folder::new("wal-cut"));
+    for copy in [&whole, &cut] {
+        for name in ["rooms.db", "rooms.db-wal", "rooms.db.lock"] {
+            std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+        }
+    }
+    let wal = cut.path().join("rooms.db-wal");
+    let bytes = std::fs::read(&wal).unwrap();
+    std::fs::write(&wal, &bytes[..bytes.len() * 2 / 3]).unwrap();
+    let taken = whole.open().take("a").unwrap();
+    assert!(!taken.restored && taken.rows.len() == 20);
+    let taken = cut.open().take("a").unwrap();
+    assert!(taken.restored && taken.rows.len() < 20);
+}

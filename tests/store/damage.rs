@@ -234,6 +234,11 @@ fn rows_that_vanish_or_change_refuse_the_room_by_name() {
         assert!(store.take("small").unwrap().rows == stored.rooms["small"].rows, "{sql}");
         drop(store);
         stored.check_untouched(&damaged, &BTreeSet::from(["mixed"]), false);
+        let db = rusqlite::Connection::open(stored.folder.file()).unwrap();
+        let epoch = |id: i64| -> i64 {
+            db.query_row("SELECT epoch FROM rooms WHERE id = ?1", [id], |row| row.get(0)).unwrap()
+        };
+        assert_eq!((epoch(3), epoch(2)), (2, 3), "{sql}: it was refused, and taken nevertheless");
     }
 }
 

@@ -63,23 +63,23 @@ pub(crate) fn keep(store: &dyn Store, commit: Commit) -> Result<(), StoreError> 
     heard(&give(store, commit))
 }
 
-/// A number for a room, a row and a place in it.
-fn mixed(room: &str, seq: u64, at: u64) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325 ^ seq.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at;
-    for byte in room.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash ^ hash >> 29
+/// A row's own numbers.
+fn numbers(room: &str, seq: u64) -> Rng {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    Rng(room.bytes().fold(0xcbf2_9ce4_8422_2325, hash) ^ seq << 32)
 }
 
 /// The row of a room with a number: any two differ, and a changed one is none.
 pub(crate) fn body(room: &str, seq: u64, len: usize) -> Vec<u8> {
-    (0..len as u64).map(|at| mixed(room, seq, at) as u8).collect()
+    let mut numbers = numbers(room, seq);
+    let mut body: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| numbers.next().to_le_bytes()).collect();
+    body.truncate(len);
+    body
 }
 
 /// The rows from one to another, each of a length that depends on its number.
 pub(crate) fn bodies(room: &str, seqs: std::ops::Range<u64>, len: usize) -> Vec<Vec<u8>> {
-    seqs.map(|seq| body(room, seq, len / 2 + (mixed(room, seq, 0) % (len as u64 + 1)) as usize)).collect()
+    seqs.map(|seq| body(room, seq, len / 2 + numbers(room, seq).below(len as u64 + 1) as usize)).collect()
 }
 
 /// A commit of such rows.

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use room::limits;
 use room::server::SqliteStore;
-use room::storage::{Commit, State, Store};
+use room::storage::{Commit, State, Store, StoreError};
 
-use crate::kit::{Folder, commit, filled, keep};
+use crate::kit::{Folder, bodies, commit, filled, keep};
 
 fn wait_for(store: &SqliteStore, trimmed: u64) {
     let began = Instant::now();
@@ -74,4 +74,39 @@ fn a_room_that_is_gone_leaves_no_table_and_the_closed_file_no_free_page() {
     assert_eq!((again.epoch, again.first), (2, 301));
     keep(&store, filled("a", 2, 301..305, 3000)).unwrap();
     assert_eq!(store.take("a").unwrap().rows.len(), 4);
+}
+
+#[test]
+fn a_room_is_taken_whole_while_its_last_owner_goes_on() {
+    const LEN: usize = 30_000;
+    let folder = Folder::new("race");
+    let store = folder.open();
+    // Takes it, and returns the epoch and the next row.
+    let take = || {
+        let taken = store.take("a").unwrap();
+        let end = taken.first + taken.rows.len() as u64;
+        assert!(taken.rows == bodies("a", taken.first..end, LEN), "from {} to {end}", taken.first);
+        (taken.epoch, end)
+    };
+    let (epoch, _) = take();
+    keep(&store, filled("a", epoch, 1..301, LEN)).unwrap();
+    std::thread::scope(|scope| {
+        let owner = scope.spawn(|| {
+            let mut kept = 0;
+            let (mut epoch, mut next) = take();
+            while kept < 100 {
+                let forget = next.saturating_sub(250);
+                match keep(&store, Commit { forget, ..filled("a", epoch, next..next + 1, LEN) }) {
+                    Ok(()) => (kept, next) = (kept + 1, next + 1),
+                    Err(StoreError::Fenced { .. }) => (epoch, next) = take(),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        while !owner.is_finished() {
+            take();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        owner.join().unwrap();
+    });
 }
