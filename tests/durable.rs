@@ -1,6 +1,10 @@
 //! Rooms with a store, killed between two ticks and woken again: what a client saw stays, every event is handled once.
 
+#[path = "durable/change.rs"]
+mod change;
 #[path = "durable/game.rs"]
 mod game;
 #[path = "durable/kill.rs"]
 mod kill;
+#[path = "durable/model.rs"]
+mod model;

@@ -122,7 +122,7 @@ impl<G: Game> TestRoom<G> {
         room
     }
 
-    /// A guest joins; one tick passes.
+    /// A guest joins; one tick passes, or as many as it takes to the next send of a room with a store.
     ///
     /// # Panics
     /// If the room lets her not in.
@@ -140,7 +140,14 @@ impl<G: Game> TestRoom<G> {
 
     fn join_as(&mut self, name: &str, account: Option<String>) -> TestClient {
         let client = self.open(name, account);
-        self.advance(1);
+        // A room with a store lets her in at a send.
+        let most = if self.store.is_some() { self.runtime.settings().send_every } else { 1 };
+        for _ in 0..most {
+            self.advance(1);
+            if client.status() != Status::Connecting {
+                break;
+            }
+        }
         assert_eq!(client.status(), Status::Joined, "{name} is not let in");
         client
     }

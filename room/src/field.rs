@@ -78,6 +78,8 @@ pub trait Codec: 'static {
         Self::put_change(value, out);
         false
     }
+    /// The value comes from a store, which does not know how it came to be, and last changed in this tick.
+    fn restored(_track: &mut Self::Track, _tick: Tick) {}
     /// Appends everything that changed after `since`, in whole values or ranges.
     fn put_since(value: &Self::Value, track: &Self::Track, since: Tick, out: &mut Vec<u8>) {
         let _ = (track, since);

@@ -36,7 +36,7 @@ impl Commit {
     /// The number of the last row in the log after this commit.
     #[must_use]
     pub fn last(&self) -> u64 {
-        self.first + self.rows.len() as u64 - 1
+        (self.first + self.rows.len() as u64).saturating_sub(1)
     }
 }
 

@@ -102,7 +102,8 @@ impl Game for World {
 
     fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, ask: Ask) {
         self.handled.push(format!("{ask:?}"));
-        self.obey(room, peer, ask).expect("the test asks for what there is");
+        // What is gone by now cannot be had.
+        let _ = self.obey(room, peer, ask);
     }
 
     fn on_drop(&mut self, _: &mut Room<Self>, player: PlayerId, _: SessionId, how: Dropped) {

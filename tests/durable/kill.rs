@@ -175,3 +175,21 @@ fn many_kills_and_snapshots_leave_the_room_as_it_is() {
     let bytes = room.store().unwrap().bytes("test");
     assert!(bytes < 4 * 350 * 2000, "snapshots keep the log short: {bytes} bytes");
 }
+
+#[test]
+fn bytes_that_changed_before_a_kill_and_after_it_are_whole_for_who_was_away() {
+    let mut room = room();
+    let (ada, bo) = (room.join("ada"), room.join("bo"));
+    ada.send(&Ask::Rock("grey".into())).unwrap();
+    room.advance(2);
+    let rock = room.stored::<Rock>()[0].0.get();
+    room.drop_link(&bo);
+    ada.send(&Ask::Dig(rock, 22, 197)).unwrap();
+    room.advance(1);
+    room.kill_and_wake();
+    ada.send(&Ask::Dig(rock, 1900, 191)).unwrap();
+    room.advance(1);
+    room.resume(&bo);
+    room.advance(1);
+    same(&room, &bo);
+}

@@ -218,6 +218,10 @@ impl Codec for Blob {
         Self::put_since(value, track, Tick(tick.0 - 1), out);
         false
     }
+    fn restored(track: &mut BlobTrack, tick: Tick) {
+        // Whoever lacks that change gets the whole, for its ranges are not known any more.
+        track.whole = tick;
+    }
     fn put_since(value: &Bytes, track: &BlobTrack, since: Tick, out: &mut Vec<u8>) {
         match track.since(since) {
             Some(ranges) => put_ranges(value, &ranges, out),

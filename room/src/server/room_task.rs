@@ -3,6 +3,7 @@
 mod begin;
 mod errands;
 mod keeper;
+mod post;
 mod rest;
 
 use std::collections::HashMap;
@@ -14,14 +15,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::frames::Message;
 use super::lag::{Lag, Turn, Word};
-use super::outbox::{End, Outbox};
+use super::outbox::Outbox;
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
 use super::shutdown::stopped;
 use super::stats::RoomStats;
 use crate::limits;
 use crate::room::Game;
-use crate::runtime::{Closed, ConnectionId, Join, Outgoing, Payload, Resuming, Runtime, Site, Transmit, Way};
+use crate::runtime::{Closed, ConnectionId, Join, Payload, Resuming, Runtime, Site, Way};
 use crate::session::{Refusal, code};
 use crate::storage::State;
 use crate::wire::message::Resume;
@@ -151,7 +152,8 @@ pub(super) async fn run<G: Game>(
             Err(begin::Failed::ForGood(code, message)) => {
                 tracing::error!(kind = "failed", room = desk.place.name, "the room cannot begin: {message}");
                 desk.place.leave();
-                return refuse(&mut desk.commands, code, NOT_LOADED).await;
+                let reason = if code == code::FAILED { NOT_SAVED } else { NOT_LOADED };
+                return refuse(&mut desk.commands, code, reason).await;
             }
         }
         if begun.elapsed() > Duration::from_secs(60) {
@@ -398,77 +400,6 @@ impl<G: Game> RoomTask<G> {
         let (taken, most) = (self.runtime.sessions(), self.runtime.room().max_players());
         let label = self.runtime.label_if_changed();
         self.desk.place.publish(taken, most, label);
-    }
-
-    /// Takes everything that the runtime has to say.
-    fn drain(&mut self) {
-        loop {
-            if let (Some(keeper), Some(commit)) = (&mut self.keeper, self.runtime.poll_commit()) {
-                keeper.give(commit);
-            }
-            while let Some(outside) = self.runtime.poll_outside() {
-                self.errands.run(outside, &self.desk.place);
-            }
-            self.transmit();
-            while let Some(log) = self.runtime.poll_log() {
-                tracing::info!(kind = log.kind(), room = self.desk.place.name, "{log}");
-            }
-            if self.overflowed.is_empty() {
-                return;
-            }
-            let now = self.now();
-            for conn in std::mem::take(&mut self.overflowed) {
-                tracing::info!(
-                    kind = "fell_behind",
-                    room = self.desk.place.name,
-                    conn = conn.0,
-                    "a socket does not drain"
-                );
-                self.runtime.handle_close(conn, now, Closed::FellBehind);
-            }
-        }
-    }
-
-    fn transmit(&mut self) {
-        let mut last: Option<(ConnectionId, &Arc<Outbox>)> = None;
-        let mut closed = Vec::new();
-        while let Some(Transmit { conn, outgoing }) = self.runtime.poll_transmit() {
-            let outbox = match last {
-                Some((before, outbox)) if before == conn => outbox,
-                _ => {
-                    if let Some((_, outbox)) = last.take() {
-                        outbox.flush();
-                    }
-                    let Some(link) = self.links.get(&conn) else { continue };
-                    last.insert((conn, &link.outbox)).1
-                }
-            };
-            match outgoing {
-                Outgoing::Message(bytes) => {
-                    self.stats.bytes_sent += bytes.len() as u64;
-                    if outbox.message(bytes).is_err() {
-                        self.overflowed.push(conn);
-                    }
-                }
-                Outgoing::Close { code, reason } => {
-                    outbox.close(code, reason);
-                    closed.push(conn);
-                }
-                Outgoing::Abort => {
-                    outbox.abandon(End::FellBehind);
-                    closed.push(conn);
-                }
-            }
-        }
-        if let Some((_, outbox)) = last {
-            outbox.flush();
-        }
-        for conn in closed {
-            self.links.remove(&conn);
-        }
-        for conn in &self.overflowed {
-            self.links.remove(conn);
-        }
     }
 
     /// The tick has handled what arrived; connections may hand over more.

@@ -42,7 +42,11 @@ impl MemoryStore {
 
     /// Keeps a commit at once.
     pub fn keep(&self, commit: &Commit) -> Result<(), StoreError> {
-        self.rooms.with(|rooms| rooms.entry(commit.room.to_string()).or_default().keep(commit))
+        self.rooms.with(|rooms| match rooms.get_mut(&*commit.room) {
+            Some(log) => log.keep(commit),
+            // Nobody has taken it.
+            None => Err(StoreError::Fenced { room: commit.room.to_string(), epoch: commit.epoch, newest: 0 }),
+        })
     }
 }
 

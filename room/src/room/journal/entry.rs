@@ -5,6 +5,11 @@ use crate::limits;
 use crate::tick::Tick;
 use crate::wire::{DecodeError, Reader, varint};
 
+/// Puts several values.
+macro_rules! put {
+    ($out:expr; $($value:expr),*) => { $( $value.put($out); )* };
+}
+
 /// Something that a room commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::room) enum Entry<'a> {
@@ -199,9 +204,9 @@ impl<'a, T: Field<'a>> Field<'a> for Vec<T> {
 
 impl<'a> Field<'a> for StoredSession<'a> {
     fn put(&self, out: &mut Vec<u8>) {
-        (self.id.put(out), self.player.put(out), self.name.put(out), self.account.put(out));
-        (self.epoch.put(out), self.fresh.put(out), self.presented.put(out), self.displaced.put(out));
-        (self.held.put(out), self.hidden_since.put(out), self.handled.put(out), self.acknowledged.put(out));
+        put!(out; self.id, self.player, self.name, self.account);
+        put!(out; self.epoch, self.fresh, self.presented, self.displaced);
+        put!(out; self.held, self.hidden_since, self.handled, self.acknowledged);
     }
     fn take(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Ok(StoredSession {
@@ -286,11 +291,11 @@ impl<'a> Entry<'a> {
             }
             Entry::Run { incarnation, last } => {
                 out.push(tag::RUN);
-                (incarnation.put(out), last.put(out));
+                put!(out; incarnation, last);
             }
             Entry::Counters { automatic, next_player, last_session, next_effect } => {
                 out.push(tag::COUNTERS);
-                (automatic.put(out), next_player.put(out), last_session.put(out), next_effect.put(out));
+                put!(out; automatic, next_player, last_session, next_effect);
             }
             Entry::Generator { seed, place } => {
                 out.push(tag::GENERATOR);
@@ -305,7 +310,7 @@ impl<'a> Entry<'a> {
                 if !created {
                     put_mask(*mask, out);
                 }
-                (private_to.put(out), record.put(out));
+                put!(out; private_to, record);
             }
             Entry::Delete(id) => {
                 out.push(tag::DELETE);
@@ -315,11 +320,11 @@ impl<'a> Entry<'a> {
                 out.push(tag::SNAP);
                 id.put(out);
                 out.push(*kind);
-                (created.put(out), changed.put(out), private_to.put(out), record.put(out));
+                put!(out; created, changed, private_to, record);
             }
             Entry::Account { name, player, left } => {
                 out.push(tag::ACCOUNT);
-                (name.put(out), player.put(out), left.put(out));
+                put!(out; name, player, left);
             }
             Entry::Forgotten(name) => {
                 out.push(tag::FORGOTTEN);
@@ -331,11 +336,11 @@ impl<'a> Entry<'a> {
             }
             Entry::Progress { session, handled, acknowledged } => {
                 out.push(tag::PROGRESS);
-                (session.put(out), handled.put(out), acknowledged.put(out));
+                put!(out; session, handled, acknowledged);
             }
             Entry::Message { session, number, bytes } => {
                 out.push(tag::MESSAGE);
-                (session.put(out), number.put(out), bytes.put(out));
+                put!(out; session, number, bytes);
             }
             Entry::Ended(session) => {
                 out.push(tag::ENDED);
@@ -343,7 +348,7 @@ impl<'a> Entry<'a> {
             }
             Entry::Effect { number, key, payload } => {
                 out.push(tag::EFFECT);
-                (number.put(out), key.put(out), payload.put(out));
+                put!(out; number, key, payload);
             }
             Entry::Performed(number) => {
                 out.push(tag::PERFORMED);
@@ -351,11 +356,11 @@ impl<'a> Entry<'a> {
             }
             Entry::Trying { session, number } => {
                 out.push(tag::TRYING);
-                (session.put(out), number.put(out));
+                put!(out; session, number);
             }
             Entry::Tried { session, number, times } => {
                 out.push(tag::TRIED);
-                (session.put(out), number.put(out), times.put(out));
+                put!(out; session, number, times);
             }
             Entry::Failed => out.push(tag::FAILED),
             Entry::Whole => out.push(tag::WHOLE),
