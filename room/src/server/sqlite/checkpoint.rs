@@ -20,14 +20,17 @@ use super::figures::Figures;
 use super::open::connect;
 use crate::limits;
 
-/// From when on the writer waits a little.
-const WAIT_FROM: u64 = 4 * limits::STORE_WAL;
+/// From when on the writer waits a little. Not sooner: whoever commits in those milliseconds waits as well, and this is
+/// then less than one commit of a hundred.
+const WAIT_FROM: u64 = limits::STORE_WAL_MOST / 4 * 3;
 /// How long.
 const WAIT: Duration = Duration::from_millis(10);
-/// How much has to be added until a checkpoint is asked for again.
-const STEP: u64 = limits::STORE_WAL / 4;
+/// How much has to be added until a checkpoint is asked for again: each syncs, which slows writes down.
+const STEP: u64 = limits::STORE_WAL;
+/// The same while it is so long that the writer waits, when little should be left to move.
+const SHORT_STEP: u64 = STEP / 4;
 /// The most that the file keeps of its length when it starts anew.
-const KEEP: u64 = 4 * limits::STORE_WAL;
+const KEEP: u64 = limits::STORE_WAL_MOST;
 
 /// The thread that moves it. It ends when this is dropped.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub(super) struct Checkpointer {
     thread: Option<JoinHandle<()>>,
     figures: Arc<Figures>,
     frame: u64,
+    /// The length after the last transaction.
+    last: u64,
     /// The length at which the next checkpoint is asked for.
     next: u64,
 }
@@ -63,26 +68,27 @@ impl Checkpointer {
         // A page stands in the WAL behind 24 bytes.
         let frame = page as u64 + 24;
         let requests = Some(requests);
-        Ok(Checkpointer { requests, thread: Some(thread), figures, frame, next: limits::STORE_WAL })
+        Ok(Checkpointer { requests, thread: Some(thread), figures, frame, last: 0, next: limits::STORE_WAL })
     }
 
-    /// Has the WAL moved if it is long, and waits if it is too long: for the writer, after a commit.
+    /// Has the WAL moved if it is long, and waits if it is too long: for the writer, between two transactions.
     pub(super) fn look(&mut self, db: &Connection) {
         let Ok(wal) = wal(db, "NOOP") else { return };
         let length = wal.frames * self.frame;
-        if wal.left() == 0 || length + STEP < self.next {
+        if wal.left() == 0 || length < self.last {
             // It starts anew, or has done so.
             self.next = limits::STORE_WAL;
         }
+        self.last = length;
         self.figures.wal.store(length, Relaxed);
         self.figures.wal_most.fetch_max(length, Relaxed);
         if wal.left() == 0 || length < self.next {
             return;
         }
-        self.next = length + STEP;
+        self.next = length + if length < WAIT_FROM { STEP } else { SHORT_STEP };
         let (done, ended) = sync_channel(1);
         let asked = self.requests.as_ref().is_some_and(|requests| requests.send(done).is_ok());
-        if !asked || length < WAIT_FROM {
+        if !asked || length < WAIT_FROM + SHORT_STEP {
             return;
         }
         self.figures.waits.fetch_add(1, Relaxed);

@@ -120,6 +120,7 @@ impl Writer {
                     Err(TryRecvError::Disconnected) => break,
                     Err(TryRecvError::Empty) => {
                         trims = self.trim().is_ok();
+                        self.look_at_wal();
                         continue;
                     }
                 },
@@ -133,12 +134,20 @@ impl Writer {
                     self.serve(batch);
                     // One step after each transaction, so that they keep up where there is always one waiting.
                     trims = self.trims.is_empty() || self.trim().is_ok();
+                    self.look_at_wal();
                 }
                 Err(RecvTimeoutError::Timeout) => self.sync(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         self.end();
+    }
+
+    /// Once all have heard of their commits, for it may have to wait.
+    fn look_at_wal(&mut self) {
+        if let Some(checkpointer) = &mut self.checkpointer {
+            checkpointer.look(&self.db);
+        }
     }
 
     /// How long it may wait before what was committed is to be synced.
@@ -235,9 +244,6 @@ impl Writer {
         if full {
             self.figures.synced.fetch_add(1, Relaxed);
             self.synced = Instant::now();
-        }
-        if let Some(checkpointer) = &mut self.checkpointer {
-            checkpointer.look(&self.db);
         }
         result
     }
