@@ -99,7 +99,11 @@ pub(crate) struct Beside {
 
 /// A server of the game on any free port, where nobody is held and one machine may open what it likes.
 pub(crate) fn server() -> Server<Stage> {
-    Server::new(|_: &str| Stage::default()).port(0).hold_seconds(0).sockets_per_second(1 << 20)
+    Server::new(|_: &str| Stage::default())
+        .port(0)
+        .hold_seconds(0)
+        .sockets_per_second(1 << 20)
+        .rooms_per_minute(1 << 20)
 }
 
 impl Beside {

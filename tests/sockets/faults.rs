@@ -80,6 +80,7 @@ fn brittle() -> Server<Brittle> {
     .port(0)
     .hold_seconds(0)
     .sockets_per_second(1 << 20)
+    .rooms_per_minute(1 << 20)
 }
 
 #[tokio::test]
