@@ -124,8 +124,7 @@ async fn whatever_hook_panics_costs_its_room_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_on_the_way_into_a_room_that_fails_hears_4012() {
-    let server = brittle().max_players(40).rooms_per_minute(1000);
-    let server = server.start().await.expect("a server");
+    let server = brittle().max_players(40).start().await.expect("a server");
     for room in ["make", "create"].repeat(3) {
         let url = server.url(room);
         let mut clients = Vec::new();
