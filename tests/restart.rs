@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use room::prelude::*;
-use room::server::{Server, ServerHandle};
+use room::server::{Server, ServerHandle, SqliteOptions, SqliteStore};
 use room::storage::{Commit, Done, MemoryStore, Store, StoreError, StoredRoom, Taken};
 use room_client::{Client, Event, Status};
 use tokio::time::sleep;
@@ -37,6 +37,7 @@ impl Game for Hall {
         let count = room.state::<Tally>().count + 1;
         room.state_mut::<Tally>().set_count(count);
         match event.as_str() {
+            "fill" => room.state_mut::<Tally>().set_text("x".repeat(12_000)).expect("it is short"),
             "panic" => panic!("the test asked for it"),
             "mail" => room.send_to("post", &("a letter", count)).expect("it is short"),
             "work" => room.spawn("sum", async { 40 + 2 }),
@@ -248,4 +249,38 @@ async fn a_damaged_room_is_refused_and_the_others_run() {
     let error = refused.expect_err("it cannot be loaded").to_string();
     assert!(error.contains("could not be loaded"), "{error}");
     server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_holds_back_what_it_does_not_take_and_nothing_acknowledged_is_lost() {
+    let folder = std::env::temp_dir().join(format!("room-full-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("rooms.db");
+    let open = |max_bytes| {
+        let options = SqliteOptions { max_bytes, ..SqliteOptions::default() };
+        Server::new(|_: &str| Hall).port(0).store(SqliteStore::open_with(&file, options).expect("it opens"))
+    };
+    let server = started(open(Some(120_000)), 0).await;
+    let port = server.local_addr().port();
+    let mut ada = join(server.url("a")).await;
+    let mut sent = 0;
+    let (mut acknowledged, mut seen) = (0, 0);
+    until(&mut ada, |ada| {
+        if sent < 40 && ada.unacknowledged() < 3 {
+            ada.send("fill").expect("she may");
+            sent += 1;
+        }
+        acknowledged = acknowledged.max(sent - ada.unacknowledged() as u32);
+        seen = seen.max(count(ada).unwrap_or_default());
+        ada.last_drop().is_some_and(|drop| format!("{drop:?}").contains("4012"))
+    })
+    .await;
+    assert!((1..40).contains(&seen) && acknowledged <= seen, "{acknowledged} of {sent}, {seen} seen");
+    server.shutdown().await;
+    // Space is back.
+    let server = started(open(None), port).await;
+    until(&mut ada, |ada| count(ada) == Some(sent) && ada.unacknowledged() == 0).await;
+    assert!(!lost(&mut ada));
+    server.shutdown().await;
+    std::fs::remove_dir_all(&folder).expect("it is the test's own");
 }
