@@ -284,3 +284,60 @@ async fn a_full_disk_holds_back_what_it_does_not_take_and_nothing_acknowledged_i
     server.shutdown().await;
     std::fs::remove_dir_all(&folder).expect("it is the test's own");
 }
+
+/// What the next test starts: a server that runs until it is told to stop.
+#[cfg(unix)]
+#[tokio::test]
+#[ignore = "another test starts it"]
+async fn a_server_of_its_own() {
+    let Ok(file) = std::env::var(FILE) else { return };
+    let port = std::env::var(PORT).expect("a port").parse().expect("a port");
+    let store = SqliteStore::open(file).expect("it opens");
+    Server::new(|_: &str| Hall).port(port).store(store).run().await.expect("it runs");
+}
+
+#[cfg(unix)]
+const FILE: &str = "ROOM_RESTART_FILE";
+#[cfg(unix)]
+const PORT: &str = "ROOM_RESTART_PORT";
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_process_that_is_told_to_stop_keeps_everything_and_ends_well() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let folder = std::env::temp_dir().join(format!("room-stop-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free").port();
+    let start = || {
+        std::process::Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "a_server_of_its_own", "--ignored", "--nocapture"])
+            .env(FILE, folder.join("rooms.db"))
+            .env(PORT, port.to_string())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("a process")
+    };
+    let mut server = start();
+    let url = format!("ws://127.0.0.1:{port}/rooms/a");
+    let mut ada = room_client::connect(url, Hall::schema()).auth(&"friend").start().expect("it is a URL");
+    until(&mut ada, |ada| ada.is_joined()).await;
+    let session = ada.session();
+    for round in 1..=3 {
+        ada.send("one more").expect("she may");
+        until(&mut ada, |ada| count(ada) == Some(round) && ada.unacknowledged() == 0).await;
+        kill_process(Pid::from_child(&server), Signal::TERM).expect("it runs");
+        until(&mut ada, |ada| *ada.status() == Status::Reconnecting).await;
+        let drop = format!("{:?}", ada.last_drop());
+        assert!(drop.contains("1001"), "{drop}");
+        let ended = server.wait().expect("it ends");
+        assert!(ended.success(), "{ended}");
+        server = start();
+        until(&mut ada, |ada| ada.is_joined() && count(ada) == Some(round)).await;
+        assert_eq!(ada.session(), session);
+    }
+    kill_process(Pid::from_child(&server), Signal::KILL).expect("it runs");
+    server.wait().expect("it ends");
+    std::fs::remove_dir_all(&folder).expect("it is the test's own");
+}

@@ -75,6 +75,8 @@ pub struct TestRoom<G: Game> {
     now: Duration,
     last_conn: u64,
     logs: Vec<Log>,
+    /// The time of the world outside, in seconds since 1970.
+    unix: u64,
     /// What wakes the room again, where it has a store.
     store: Option<durable::Kept<G>>,
 }
@@ -116,8 +118,10 @@ impl<G: Game> TestRoom<G> {
             now: Duration::ZERO,
             last_conn: 0,
             logs: Vec::new(),
+            unix: durable::UNIX,
             store,
         };
+        room.runtime.handle_time(room.unix);
         room.deliver();
         room
     }
@@ -197,6 +201,12 @@ impl<G: Game> TestRoom<G> {
             }
             self.deliver();
         }
+    }
+
+    /// Lets hours pass in the world outside, and no tick: for what is kept so long, such as private state.
+    pub fn pass_hours(&mut self, hours: u64) {
+        self.unix += 3600 * hours;
+        self.runtime.handle_time(self.unix);
     }
 
     /// Breaks a client's link, without a close frame, between two messages. The room learns of it at the next tick.

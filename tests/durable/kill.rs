@@ -193,3 +193,32 @@ fn bytes_that_changed_before_a_kill_and_after_it_are_whole_for_who_was_away() {
     room.advance(1);
     same(&room, &bo);
 }
+
+#[test]
+fn private_state_is_kept_for_a_day_after_its_player_has_left() {
+    let mut room = room();
+    let ada = room.join_account("ada", "ada");
+    let guest = room.join("bo");
+    let player = ada.player().expect("she is in");
+    ada.send(&Ask::Earn(5)).unwrap();
+    guest.send(&Ask::Earn(7)).unwrap();
+    room.advance(1);
+    room.leave(&ada);
+    room.leave(&guest);
+    assert_eq!(room.room().private_players().collect::<Vec<_>>(), [player], "a guest is forgotten at once");
+    room.pass_hours(23);
+    room.kill_and_wake();
+    let ada = room.join_account("ada", "ada");
+    assert_eq!((ada.player(), ada.private::<Purse>()), (Some(player), Some(Purse { coins: 5 })));
+    room.pass_hours(48);
+    room.kill_and_wake();
+    assert_eq!(ada.private::<Purse>(), Some(Purse { coins: 5 }), "while she plays it is kept");
+    room.leave(&ada);
+    room.pass_hours(25);
+    room.advance(1);
+    room.kill_and_wake();
+    assert_eq!(room.room().private_players().count(), 0);
+    let ada = room.join_account("ada", "ada");
+    assert_eq!(ada.private::<Purse>(), Some(Purse { coins: 0 }));
+    assert_ne!(ada.player(), Some(player), "a number is never given twice");
+}

@@ -15,16 +15,19 @@ pub(super) struct Kept<G: Game> {
     runs: u8,
 }
 
+/// When the world outside begins.
+pub(super) const UNIX: u64 = 1_800_000_000;
+
 /// The name of every room in tests.
 const NAME: &str = "test";
 
 impl<G: Game> Kept<G> {
     /// Takes the room, and begins it or goes on with it.
-    fn open(&mut self) -> Runtime<G> {
+    fn open(&mut self, unix: u64) -> Runtime<G> {
         self.runs += 1;
         let taken = self.store.take(NAME).unwrap_or_else(|error| panic!("{error}"));
         let site = Site { name: NAME.to_owned(), ..Site::default() };
-        let origin = Origin { site, taken, unix: 1_800_000_000 };
+        let origin = Origin { site, taken, unix };
         let runtime = Runtime::open((self.make)(), self.settings.clone(), [self.runs; 32], origin);
         runtime.unwrap_or_else(|error| panic!("{error}"))
     }
@@ -48,7 +51,7 @@ impl<G: Game> TestRoom<G> {
     #[must_use]
     pub fn durable_with(make: impl Fn() -> G + 'static, settings: Settings) -> TestRoom<G> {
         let mut kept = Kept { make: Box::new(make), settings, store: MemoryStore::new(), runs: 0 };
-        let runtime = kept.open();
+        let runtime = kept.open(UNIX);
         TestRoom::around(runtime, Some(kept))
     }
 
@@ -59,7 +62,7 @@ impl<G: Game> TestRoom<G> {
     /// If the room has no store, or cannot be woken.
     pub fn kill_and_wake(&mut self) {
         let kept = self.store.as_mut().expect("a room that can be woken is made with `TestRoom::durable`");
-        self.runtime = kept.open();
+        self.runtime = kept.open(self.unix);
         let mut away = Vec::new();
         for link in &mut self.clients {
             if link.conn.take().is_some() {
