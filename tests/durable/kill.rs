@@ -222,3 +222,27 @@ fn private_state_is_kept_for_a_day_after_its_player_has_left() {
     assert_eq!(ada.private::<Purse>(), Some(Purse { coins: 0 }));
     assert_ne!(ada.player(), Some(player), "a number is never given twice");
 }
+
+#[test]
+fn a_room_in_which_nothing_lasting_changes_commits_nothing() {
+    let mut room = room();
+    let ada = room.join("ada");
+    ada.send(&Ask::Rock("grey".into())).unwrap();
+    // One snapshot, a minute after the first change.
+    room.advance(70 * 20);
+    let store = room.store().expect("it has one").clone();
+    let rows = || {
+        let mut rows = 0;
+        store.edit("test", |kept| rows = kept.len());
+        rows
+    };
+    let before = rows();
+    // Events are acknowledged once a client has read them: its words do not count.
+    room.advance(300 * 20);
+    assert_eq!(rows(), before, "no snapshot of what is in the log already");
+    for n in 0..100 {
+        room.edit(|_, room| room.create(super::game::Spark { heat: n }).map(drop)).unwrap();
+        room.advance(1);
+    }
+    assert_eq!(rows(), before, "sparks are ephemeral");
+}

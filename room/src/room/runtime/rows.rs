@@ -90,7 +90,7 @@ impl Rows {
 
     /// Bytes so far.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.row.len()
+        self.bytes + if self.row.is_empty() { 0 } else { self.row.len() }
     }
 
     /// Whether there is no entry.
