@@ -434,6 +434,12 @@ impl<G: Game> Room<G> {
         self.sessions.len()
     }
 
+    /// Whether anybody has ever been in it.
+    #[must_use]
+    pub fn was_joined(&self) -> bool {
+        self.sessions.last() > SessionId(0)
+    }
+
     /// The sessions of a player, held ones too, in the order in which they began.
     pub fn sessions_of(&self, player: PlayerId) -> impl Iterator<Item = SessionId> + '_ {
         self.sessions.of_player(player).iter().copied()

@@ -1,5 +1,6 @@
 //! One task a room: sole owner of its runtime and of its clock.
 
+mod away;
 mod begin;
 mod errands;
 mod keeper;
@@ -26,6 +27,7 @@ use crate::runtime::{Closed, ConnectionId, Join, Payload, Resuming, Runtime, Sit
 use crate::session::{Refusal, code};
 use crate::storage::State;
 use crate::wire::message::Resume;
+use away::{refuse, turn_away};
 use errands::{Done, Errands};
 use keeper::{Keeper, Kept};
 
@@ -148,6 +150,10 @@ pub(super) async fn run<G: Game>(
             }
             Err(begin::Failed::ForNow(message)) => {
                 tracing::error!(kind = "failed", room = desk.place.name, "the room did not begin: {message}");
+                // Who waits comes back by herself.
+                while let Ok(command) = desk.commands.try_recv() {
+                    turn_away(command, code::FAILED, SAVED);
+                }
             }
             Err(begin::Failed::ForGood(code, message)) => {
                 tracing::error!(kind = "failed", room = desk.place.name, "the room cannot begin: {message}");
@@ -471,22 +477,6 @@ pub(super) const GOING_AWAY: &str = "the server is going away";
 
 /// Between two times that a room is told the time.
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// Takes no more commands, and closes the sockets of those who were on their way in.
-async fn refuse<G: Game>(commands: &mut mpsc::Receiver<Command<G>>, code: u16, reason: &str) {
-    commands.close();
-    // Waits for who is being handed over just now, who would hear from nobody else.
-    while let Some(command) = commands.recv().await {
-        match command {
-            Command::Open(open) => open.outbox.close(code, reason),
-            // Her session may be there, and is to be asked for again.
-            Command::Check(check) => {
-                let _ = check.reply.send(Err(Refusal::new(code, reason)));
-            }
-            _ => {}
-        }
-    }
-}
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();

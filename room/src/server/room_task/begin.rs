@@ -1,5 +1,6 @@
 //! A room begins: its game is made, and its log read where it has one.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::panic_message;
@@ -34,10 +35,14 @@ pub(super) async fn begin<G: Game>(
                 .map_err(|error| Failed::ForGood(code::FAILED, error.to_string()))?,
             Some(store) => {
                 let taken = store.take(&name).map_err(of_store)?;
-                let woken = !taken.rows.is_empty();
+                let fresh = taken.rows.is_empty();
                 let origin = Origin { site, taken, unix: unix_seconds() };
-                let runtime = Runtime::open(make(&name), settings, seed, origin).map_err(of_wake)?;
-                let kind = if woken { "woken" } else { "created" };
+                let open = || Runtime::open(make(&name), settings, seed, origin).map_err(of_wake);
+                // What is stored is worth another try; a room that there never was is not.
+                let failed = |message| if fresh { in_the_game(message) } else { Failed::ForNow(message) };
+                let opened = catch_unwind(AssertUnwindSafe(open));
+                let runtime = opened.map_err(|panic| failed(panic_message(&*panic)))??;
+                let kind = if fresh { "created" } else { "woken" };
                 tracing::info!(kind, room = name, sessions = runtime.sessions(), "room {kind}");
                 runtime
             }
@@ -50,15 +55,10 @@ pub(super) async fn begin<G: Game>(
     let runtime = match made.await {
         Ok(made) => made?,
         Err(error) => {
-            let message = match error.try_into_panic() {
+            return Err(in_the_game(match error.try_into_panic() {
                 Ok(panic) => panic_message(&*panic),
                 Err(error) => error.to_string(),
-            };
-            return Err(if stored {
-                Failed::ForNow(message)
-            } else {
-                Failed::ForGood(code::FAILED, message)
-            });
+            }));
         }
     };
     if !stored {
@@ -67,9 +67,16 @@ pub(super) async fn begin<G: Game>(
     Ok(runtime)
 }
 
+/// The game failed before there was a room.
+fn in_the_game(message: String) -> Failed {
+    Failed::ForGood(code::FAILED, message)
+}
+
 fn of_store(error: StoreError) -> Failed {
     let message = error.to_string();
-    if error.is_final() { Failed::ForGood(code::NOT_LOADED, message) } else { Failed::ForNow(message) }
+    // One that is closed is closed by a server that stops.
+    let for_now = !error.is_final() || error == StoreError::Closed;
+    if for_now { Failed::ForNow(message) } else { Failed::ForGood(code::NOT_LOADED, message) }
 }
 
 fn of_wake(error: WakeError) -> Failed {

@@ -8,7 +8,9 @@ use crate::storage::State;
 impl<G: Game> RoomTask<G> {
     /// What becomes of the room that nobody is in.
     pub(super) fn ending(&self) -> State {
-        if self.runtime.room().label().discard { State::Gone } else { State::Asleep }
+        let room = self.runtime.room();
+        // Nothing is kept of one that nobody ever was in.
+        if room.label().discard || !room.was_joined() { State::Gone } else { State::Asleep }
     }
 
     /// Keeps all that the room has, and what it is from now on. A room without a store has nothing to keep.
