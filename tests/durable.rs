@@ -1,5 +1,7 @@
 //! Rooms with a store, killed between two ticks and woken again: what a client saw stays, every event is handled once.
 
+#[path = "durable/away.rs"]
+mod away;
 #[path = "durable/game.rs"]
 mod game;
 #[path = "durable/kill.rs"]

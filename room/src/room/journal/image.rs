@@ -61,6 +61,7 @@ impl<'a> Image<'a> {
                 }
                 image.apply(number, entry)?;
             }
+            image.end_row();
         }
         if image.schema.is_empty() {
             return Err(RowError::Order(first, "a log begins with its schema"));
@@ -75,9 +76,6 @@ impl<'a> Image<'a> {
                     return Err(RowError::Order(number, "its tick is below the last"));
                 }
                 self.tick = tick;
-                if let Some(last) = self.runs.get_mut(&self.incarnation) {
-                    *last = tick;
-                }
             }
             Entry::Begin { generation, schema } => {
                 // Behind a snapshot under way there is another one, of the same schema.
@@ -138,6 +136,13 @@ impl<'a> Image<'a> {
             Entry::Whole => {}
         }
         Ok(())
+    }
+
+    /// The run that a row is of has come to its tick. Which run that is may be said behind the tick.
+    fn end_row(&mut self) {
+        if let Some(last) = self.runs.get_mut(&self.incarnation) {
+            *last = self.tick;
+        }
     }
 
     fn apply_entity(&mut self, entry: Entry<'a>) {
