@@ -83,6 +83,8 @@ pub trait Codec: 'static {
         let _ = (track, since);
         Self::put_change(value, out);
     }
+    /// The value was stored, and with it when it last changed; nothing else is remembered of it.
+    fn restored(_track: &mut Self::Track, _changed: Tick) {}
     /// Appends the whole value in the form of a change.
     fn put_change(value: &Self::Value, out: &mut Vec<u8>) {
         Self::put(value, out);

@@ -224,6 +224,10 @@ impl Codec for Blob {
             None => Self::put_change_bytes(value, out),
         }
     }
+    fn restored(track: &mut BlobTrack, changed: Tick) {
+        // In which ranges it changed is not known any more.
+        track.whole = changed;
+    }
     fn put_change(value: &Bytes, out: &mut Vec<u8>) {
         Self::put_change_bytes(value, out);
     }

@@ -127,6 +127,26 @@ pub(crate) fn seal_unsent<K: Entity>(
     visitor.changed
 }
 
+/// Says of each field of a stored entity when it last changed.
+pub(crate) fn restore<K: Entity>(value: &mut K, track: &mut K::Track, changed: &[Tick]) {
+    let Ok(()) = value.visit_mut(track, &mut Restore(changed));
+}
+
+struct Restore<'a>(&'a [Tick]);
+
+impl VisitMut for Restore<'_> {
+    type Error = std::convert::Infallible;
+    fn field<C: Codec>(
+        &mut self,
+        index: usize,
+        _: &mut C::Value,
+        track: &mut C::Track,
+    ) -> Result<(), Self::Error> {
+        C::restored(track, self.0[index]);
+        Ok(())
+    }
+}
+
 struct SealUnsent {
     mask: FieldMask,
     tick: Tick,
