@@ -57,7 +57,9 @@ impl Sim {
             }
             9 | 10 => self.ask(id),
             11 => self.flick(id),
-            12 if self.rng.one_in(8) => self.say(id, What::Boom, 0),
+            12 if self.rng.one_in(8) && (self.plan.settings.deployed || self.rng.one_in(30)) => {
+                self.say(id, What::Boom, 0);
+            }
             _ => {}
         }
     }
@@ -72,7 +74,12 @@ impl Sim {
         let act = self.act_of(id, n, what, pad);
         let page = self.pages.get_mut(&id).expect("it acts");
         match page.machine.send(&act) {
-            Ok(_) => page.said = n,
+            Ok(_) => {
+                page.said = n;
+                if what == What::Boom {
+                    self.booms.insert((id, act.mark.life, n));
+                }
+            }
             Err(SendError::Over | SendError::Full { .. }) => {}
             Err(error) => panic!("page {id} cannot send in {:?}: {error}", page.machine.status()),
         }

@@ -44,6 +44,9 @@ pub(crate) enum Life {
     Maybe,
 }
 
+/// Events that make their hook panic: page, life and number.
+pub(crate) type Booms = BTreeSet<(u32, u32, u64)>;
+
 /// One session.
 #[derive(Debug)]
 pub(crate) struct Book {
@@ -55,8 +58,17 @@ pub(crate) struct Book {
     pub(crate) dead: bool,
     /// Its page was hidden on this connection.
     pub(crate) hidden: bool,
-    /// Its socket ended, and the room has not ticked since.
-    pub(crate) closing: bool,
+    /// The tick behind which its socket ended, where the room has not ticked since.
+    pub(crate) closing: Option<u64>,
+    /// Its player leaves.
+    pub(crate) leaving: bool,
+    /// Up to which event its client was told that the room handled them.
+    pub(crate) told: u64,
+    /// The token that was confirmed last; and such a one of which the woken room may not know.
+    confirmed: Option<Token>,
+    doubtful: Option<Token>,
+    /// The tokens, or none, of connections that the room let in and was killed before it could say so.
+    pub(crate) blurred: Vec<Option<Token>>,
     fresh: Token,
     presented: Option<Token>,
     displaced: VecDeque<Token>,
@@ -80,12 +92,16 @@ pub(crate) struct Book {
 
 impl Book {
     /// A session begins; `before` are the words of both kinds that it has no part in.
-    pub(crate) fn new(welcome: &Welcome<'_>, conn: u64, account: Option<String>, before: (u64, u64)) -> Book {
-        assert_eq!(
-            (welcome.epoch, welcome.sent, welcome.received),
-            (1, 0, 0),
-            "a session begins at the beginning"
-        );
+    pub(crate) fn new(
+        welcome: &Welcome<'_>,
+        conn: u64,
+        account: Option<String>,
+        before: (u64, u64),
+        durable: bool,
+    ) -> Book {
+        assert_eq!((welcome.sent, welcome.received), (0, 0), "a session begins at the beginning");
+        // An earlier welcome may have been lost with a run.
+        assert!(welcome.epoch == 1 || durable, "a session begins at the beginning");
         assert!(!welcome.resumed, "nothing was there to be resumed");
         Book {
             player: welcome.player,
@@ -94,12 +110,17 @@ impl Book {
             held: None,
             dead: false,
             hidden: false,
-            closing: false,
+            closing: None,
+            leaving: false,
+            told: 0,
+            confirmed: None,
+            doubtful: None,
+            blurred: Vec::new(),
             fresh: welcome.token,
             presented: None,
             displaced: VecDeque::new(),
             tokens: vec![welcome.token],
-            epoch: 1,
+            epoch: welcome.epoch,
             received: 0,
             said: Vec::new(),
             acknowledged: 0,
@@ -113,7 +134,14 @@ impl Book {
     }
 
     /// The session goes on over another connection.
-    pub(crate) fn go_on(&mut self, welcome: &Welcome<'_>, conn: u64, presented: Option<Token>, lies: bool) {
+    pub(crate) fn go_on(
+        &mut self,
+        welcome: &Welcome<'_>,
+        conn: u64,
+        presented: Option<Token>,
+        lies: bool,
+        durable: bool,
+    ) {
         assert!(self.conn.is_none(), "the older connection {:?} was not closed", self.conn);
         assert!(!self.dead, "a session that has ended went on");
         assert_eq!(welcome.player, self.player, "the session's player");
@@ -124,22 +152,28 @@ impl Book {
         let last = self.said.len() as u64;
         assert!(welcome.sent <= last || lies, "the room skips {} of {last}", welcome.sent);
         if presented.is_none() {
-            assert_eq!(
-                welcome.sent, self.acknowledged,
+            // Of what was acknowledged to a run that ended, or over a connection that had ended, it knows less.
+            assert!(
+                welcome.sent == self.acknowledged || (durable && welcome.sent < self.acknowledged),
                 "who holds nothing gets all that was not acknowledged"
             );
+            self.acknowledged = welcome.sent;
             self.displaced.extend(self.presented.take());
             self.displaced.push_back(self.fresh);
             while self.displaced.len() > limits::DISPLACED {
                 self.displaced.pop_front();
             }
+        } else {
+            self.doubtful = None;
         }
+        (self.confirmed, self.leaving) = (None, false);
+        self.blurred.clear();
         self.presented = presented;
         self.fresh = welcome.token;
         self.tokens.push(welcome.token);
         self.epoch = welcome.epoch;
         self.received = welcome.received;
-        (self.conn, self.held, self.hidden, self.closing) = (Some(conn), None, false, false);
+        (self.conn, self.held, self.hidden, self.closing) = (Some(conn), None, false, None);
     }
 
     /// The connection is gone and the session held.
@@ -155,18 +189,38 @@ impl Book {
             None => (usual, usual),
         };
         self.held = Some((tick + u64::from(least) * rate, tick + u64::from(most) * rate));
-        (self.conn, self.closing) = (None, false);
+        (self.conn, self.closing) = (None, None);
     }
 
     pub(crate) fn end(&mut self) {
-        (self.dead, self.conn, self.closing) = (true, None, false);
+        (self.dead, self.conn, self.closing) = (true, None, None);
+    }
+
+    /// The room's run is over.
+    pub(crate) fn orphaned(&mut self) {
+        self.received = self.told;
+        if let Some(confirmed) = self.confirmed.take() {
+            self.doubtful = Some(confirmed);
+        }
+    }
+
+    /// The room told its client up to which event it has handled them.
+    pub(crate) fn tell(&mut self, handled: u64) {
+        assert!(handled >= self.told, "the room takes an acknowledgement back");
+        self.told = handled;
+    }
+
+    /// Whether a token may be worth more or less than is known.
+    pub(crate) fn is_doubtful(&self, token: &Token) -> bool {
+        let blurred = !self.blurred.iter().all(|it| it.as_ref() == Some(token));
+        blurred || self.doubtful.as_ref() == Some(token)
     }
 
     /// Whether it lives after this tick.
     pub(crate) fn life(&self, tick: u64) -> Life {
         match (self.conn, self.held) {
             _ if self.dead => Life::No,
-            (Some(_), _) if self.closing => Life::Maybe,
+            (Some(_), _) if self.closing.is_some() => Life::Maybe,
             (Some(_), _) => Life::Yes,
             (None, Some((least, _))) if tick < least => Life::Yes,
             (None, Some((_, most))) if tick > most => Life::No,
@@ -189,7 +243,7 @@ impl Book {
 
     /// The client of the newest connection acknowledged.
     pub(crate) fn confirm(&mut self, events: u64) {
-        self.presented = None;
+        self.confirmed = self.presented.take().or(self.confirmed);
         self.acknowledged = self.acknowledged.max(events);
     }
 
@@ -222,11 +276,30 @@ impl Book {
         self.said.push((said, tick));
     }
 
-    /// The game handled an event.
-    pub(crate) fn act(&mut self, mark: Mark) {
+    /// The game handled an event. Those given up before it are in `given_up`.
+    pub(crate) fn act(&mut self, mark: Mark, given_up: &Booms) {
+        let handled = self.handled(mark.page, mark.life, given_up);
         let last = self.acted.entry((mark.page, mark.life)).or_default();
-        assert_eq!(mark.n, *last + 1, "events of page {} come in order, each once", mark.page);
+        let between = (*last + 1..mark.n).all(|n| given_up.contains(&(mark.page, mark.life, n)));
+        assert!(
+            mark.n > *last && between,
+            "event {} of page {} came after {handled}: they come in order, each once",
+            mark.n,
+            mark.page
+        );
         *last = mark.n;
+    }
+
+    /// The last event of a page that was handled or given up.
+    pub(crate) fn handled(&self, page: u32, life: u32, given_up: &Booms) -> u64 {
+        let last = self.acted.get(&(page, life)).copied().unwrap_or(0);
+        let over = (last + 1..).take_while(|n| given_up.contains(&(page, life, *n)));
+        last + over.count() as u64
+    }
+
+    /// How often it was told that an event failed.
+    pub(crate) fn failures(&self) -> usize {
+        self.said.iter().filter(|(said, _)| matches!(said, Said::Failed(_))).count()
     }
 
     /// The game handled a transient.
@@ -237,20 +310,21 @@ impl Book {
     }
 
     /// The game handled a call.
-    pub(crate) fn ask(&mut self, ask: Ask) {
+    pub(crate) fn ask(&mut self, ask: Ask, given_up: &Booms) {
         let Mark { page, life, n } = ask.mark;
         let last = self.asked.entry((page, life)).or_default();
         assert!(n > *last, "call {n} of page {page} came after {last}");
         *last = n;
         let acted = self.acted.get(&(page, life)).copied().unwrap_or(0);
-        assert_eq!(acted, ask.after, "call {n} of page {page} stands in line with its events");
+        let stands = (acted..=self.handled(page, life, given_up)).contains(&ask.after);
+        assert!(stands, "call {n} of page {page} stands in line behind {}, not {acted}", ask.after);
     }
 }
 
 /// Where a fault is planted, what it breaks should be found where players would.
 fn planted() -> bool {
     use room::faults::{Fault, is};
-    is(Fault::NoDedupe)
+    is(Fault::NoDedupe) || is(Fault::AckBeforeHook)
 }
 
 /// A connection's numbers and what is on its wire.
@@ -265,8 +339,8 @@ pub(crate) struct Flow {
     /// Parts on the wire: the update's tick, which part, and its bytes.
     updates: VecDeque<(Tick, u32, usize)>,
     events: VecDeque<(u64, usize)>,
-    /// The room knows that the page is hidden.
-    pub(crate) hidden: bool,
+    /// The tick behind which the room heard that the page is hidden.
+    pub(crate) hidden: Option<u64>,
     /// Events before which an update of their send went out, with nothing held back.
     pub(crate) behind: BTreeSet<u64>,
 }
@@ -278,14 +352,19 @@ impl Flow {
         self.next = sent + 1;
     }
 
+    /// Whether its page is sent what is made in a tick besides events.
+    pub(crate) fn sees(&self, made: Tick) -> bool {
+        self.hidden.is_none_or(|heard| made.0 <= heard)
+    }
+
     /// The tick of the last whole update.
     pub(crate) fn updated(&self) -> Option<Tick> {
         self.whole.map(|(tick, _)| tick)
     }
 
     /// A part of an update went out.
-    pub(crate) fn part(&mut self, bytes: &[u8], len: usize, window: usize) {
-        assert!(!self.hidden, "a hidden page is sent an update");
+    pub(crate) fn part(&mut self, bytes: &[u8], len: usize, window: usize, made: Tick) {
+        assert!(self.sees(made), "a hidden page is sent an update");
         let part = room::wire::update::Part::decode(bytes).expect("the room's parts decode");
         if let Some(head) = part.head {
             assert_eq!(self.open, None, "an update begins where another has ended");

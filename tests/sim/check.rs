@@ -3,22 +3,29 @@
 use std::collections::BTreeMap;
 
 use room::wire::record::StoredRecord;
-use room::{ConnectionId, Entity, PlayerId, Presence, Room, Visible};
+use room::{ConnectionId, Entity, EntityId, PlayerId, Presence, Room, Visible};
 use room_client::Status;
 use room_client::replica::Replica;
 
+use super::book::Booms;
 use super::edge::{Owner, Socket};
-use super::game::{Avatar, Board, Coin, Purse, Rock, World};
+use super::game::{Avatar, Board, Coin, Purse, Rock, Spark, World};
 use super::run::Sim;
 
 /// An entity of the room, as the oracle sees it.
-struct Thing {
+pub(crate) struct Thing {
     at: [f64; 2],
     owner: Option<PlayerId>,
-    record: StoredRecord,
+    pub(crate) record: StoredRecord,
 }
 
-fn things(room: &Room<World>) -> BTreeMap<u64, Thing> {
+/// Whether an entity is not stored.
+pub(crate) fn is_spark(room: &Room<World>, id: u64) -> bool {
+    EntityId::from_wire(id).is_some_and(|id| room.id::<Spark>(id).is_some())
+}
+
+/// All that lies about.
+pub(crate) fn things(room: &Room<World>) -> BTreeMap<u64, Thing> {
     let mut all = BTreeMap::new();
     for (id, it) in room.all::<Avatar>() {
         all.insert(id.get(), Thing { at: [it.x, it.y], owner: Some(it.owner), record: StoredRecord::of(it) });
@@ -27,6 +34,9 @@ fn things(room: &Room<World>) -> BTreeMap<u64, Thing> {
         all.insert(id.get(), Thing { at: [it.x, it.y], owner: None, record: StoredRecord::of(it) });
     }
     for (id, it) in room.all::<Coin>() {
+        all.insert(id.get(), Thing { at: [it.x, it.y], owner: None, record: StoredRecord::of(it) });
+    }
+    for (id, it) in room.all::<Spark>() {
         all.insert(id.get(), Thing { at: [it.x, it.y], owner: None, record: StoredRecord::of(it) });
     }
     all
@@ -107,6 +117,7 @@ impl Sim {
             assert_eq!((book.own, book.all), (own, game.all), "words for player {} went out", book.player);
         }
         self.check_presence();
+        self.check_kept();
         self.checks += 1;
     }
 
@@ -126,8 +137,12 @@ impl Sim {
     fn check_counts(&self, id: u32) {
         let page = &self.pages[&id];
         let book = &self.books[&page.reading.session.expect("it is at rest")];
-        let handled = |page, life| book.acted.get(&(page, life)).copied().unwrap_or(0);
+        let none = Booms::new();
+        let given_up = if self.plan.settings.deployed { &none } else { &self.booms };
+        let handled = |page, life| book.handled(page, life, given_up);
         let own = handled(id, page.life);
+        let failed = self.booms.range((id, page.life, 0)..=(id, page.life, u64::MAX)).count();
+        assert!(book.failures() >= failed, "{failed} events of page {id} failed, which was not told so");
         assert_eq!(own, page.said, "the room handled what page {id} said in life {}", page.life);
         for ((older, life), said) in &page.reading.owed {
             let handled = handled(*older, *life);
@@ -151,6 +166,7 @@ impl Sim {
         collect::<Avatar>(replica, &mut held);
         collect::<Rock>(replica, &mut held);
         collect::<Coin>(replica, &mut held);
+        collect::<Spark>(replica, &mut held);
         let present: Vec<&Presence> = room.presences().collect();
         assert_eq!(replica.presences(), present, "page {id} sees who is there");
         let besides = 2 + present.len();

@@ -6,9 +6,9 @@ use std::time::Duration;
 use room::runtime::{Closed, Identity, Join};
 use room::session::{self, Resume, Token, code};
 use room::wire::message::ClientMessage;
-use room::{ConnectionId, Game, limits};
+use room::{ConnectionId, Game, SessionId, limits};
 
-use super::book::{Flow, Life};
+use super::book::{Book, Flow, Life};
 use super::game::{MARK, World};
 use super::net::{FAST, Item, Pipe};
 use super::rogue::Rogue;
@@ -124,9 +124,14 @@ impl Sim {
                 self.count("cuts");
                 self.cut_somehow(id);
             }
-            self.hear(id);
+            if self.fate.is_up() {
+                self.hear(id);
+            }
             self.watch(id);
-            if self.sockets.get(&id).is_some_and(|it| !it.client_open && matches!(it.stage, Stage::Over)) {
+            let over = |it: &Socket| !it.client_open && matches!(it.stage, Stage::Over);
+            // It may still be welcomed, once that is kept.
+            let awaited = self.plan.keep.is_some() && self.resumes.contains_key(&id);
+            if !awaited && self.sockets.get(&id).is_some_and(over) {
                 self.sockets.remove(&id);
             }
         }
@@ -168,7 +173,7 @@ impl Sim {
                 self.cut_somehow(id);
                 self.server_loses(id, Closed::Silent);
             }
-            Stage::Auth { until, .. } if *until <= now => self.open(id),
+            Stage::Auth { until, .. } if *until <= now && self.fate.is_up() => self.open(id),
             _ => {}
         }
     }
@@ -180,18 +185,21 @@ impl Sim {
         let stage = std::mem::replace(&mut socket.stage, Stage::Over);
         self.trace(|| format!("the server's end of socket {id} is over: {how:?}"));
         if matches!(stage, Stage::In) {
+            let tick = self.runtime.now().0;
             if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
-                book.closing = true;
+                book.closing = Some(tick);
             }
-            self.runtime.handle_close(ConnectionId(id), now, how);
-            self.drain();
+            if self.fate.is_up() {
+                self.runtime.handle_close(ConnectionId(id), now, how);
+                self.drain();
+            }
         }
     }
 
     /// A message of a client's.
     fn take(&mut self, id: u64, bytes: &[u8]) {
         self.hash.add(id, bytes);
-        let now = self.clock();
+        let (now, tick) = (self.clock(), self.runtime.now().0);
         let socket = self.sockets.get_mut(&id).expect("it was heard");
         match socket.stage {
             Stage::Hello => self.take_hello(id, bytes),
@@ -201,8 +209,12 @@ impl Sim {
                     if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
                         book.confirm(ack.events);
                     }
+                } else if let Ok(ClientMessage::Leave) = ClientMessage::decode(bytes) {
+                    if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
+                        book.leaving = true;
+                    }
                 } else if let Ok(ClientMessage::Hidden(hidden)) = ClientMessage::decode(bytes) {
-                    socket.flow.hidden = hidden;
+                    socket.flow.hidden = hidden.then_some(tick);
                     if let Some(book) = self.book_of(id).filter(|_| hidden) {
                         book.hidden = true;
                     }
@@ -244,6 +256,9 @@ impl Sim {
     /// What a resume may get: nothing, or a close code.
     pub(crate) fn expected(&self, resume: &Resume) -> Vec<Result<(), u16>> {
         let Some(book) = self.books.get(&resume.session) else { return vec![Err(code::NO_SESSION)] };
+        if book.is_doubtful(&resume.token) || self.is_unsettled(resume.session) {
+            return vec![Ok(()), Err(code::REPLACED), Err(code::NO_SESSION)];
+        }
         let token = match () {
             () if book.is_good(&resume.token) => Ok(()),
             () if book.is_displaced(&resume.token) => Err(code::REPLACED),
@@ -254,6 +269,19 @@ impl Sim {
             Life::No => vec![Err(code::NO_SESSION)],
             Life::Maybe => vec![token, Err(code::NO_SESSION)],
         }
+    }
+
+    /// Whether the room may have done something with a session that was not heard of yet.
+    fn is_unsettled(&self, session: SessionId) -> bool {
+        let book = &self.books[&session];
+        let same = |conn: &u64| {
+            self.sockets.get(conn).is_some_and(|it| it.account.is_some() && it.account == book.account)
+        };
+        let names = |(conn, resume): (&u64, &Option<Resume>)| match resume {
+            Some(resume) => resume.session == session,
+            None => same(conn),
+        };
+        self.plan.keep.is_some() && (self.fate.hides(session) || self.resumes.iter().any(names))
     }
 
     /// The edge refuses by itself.
@@ -292,30 +320,48 @@ impl Sim {
 
     /// One tick of the room.
     pub(crate) fn tick(&mut self) {
-        let now = self.clock();
-        self.runtime.tick(now);
+        let awaits = self.runtime.awaits_commit();
+        if !self.fate.is_up() || !self.guarded_tick() {
+            return;
+        }
         self.ticks += 1;
-        self.drain();
-        if self.runtime.now().0.is_multiple_of(u64::from(self.plan.settings.send_every)) {
+        let sends = self.runtime.now().0.is_multiple_of(u64::from(self.plan.settings.send_every));
+        self.speak(sends && !awaits);
+        self.keep();
+        if !self.fate.is_up() {
+            return;
+        }
+        if sends {
             self.check_liars();
         }
-        self.expire();
+        if self.plan.keep.is_none() {
+            self.expire(self.runtime.now().0, true);
+        }
+        self.check_bounds();
     }
 
-    /// Holds that ran out are over, in the room too.
-    fn expire(&mut self) {
-        let tick = self.runtime.now().0;
+    /// Holds that ran out by a tick are over, in the room too where it is there.
+    pub(crate) fn expire(&mut self, tick: u64, room: bool) {
         let at_once = self.plan.settings.hold_seconds == Some(0);
-        for (id, book) in &mut self.books {
-            if book.closing && at_once {
-                book.end();
+        let over = |book: &Book| {
+            (at_once && book.closing.is_some_and(|since| since < tick))
+                || book.life(tick.saturating_sub(1)) == Life::No
+        };
+        let over: Vec<SessionId> =
+            self.books.iter().filter(|(_, book)| !book.dead && over(book)).map(|(id, _)| *id).collect();
+        for id in over {
+            if self.is_unsettled(id) {
+                continue;
             }
-            if !book.dead && book.life(tick.saturating_sub(1)) == Life::No {
-                let held = self.runtime.room().sessions_of(book.player).any(|session| session == *id);
-                assert!(!held, "session {id} has a seat past its hold");
-                book.end();
-            }
+            let book = self.books.get_mut(&id).expect("it was listed");
+            let held = self.runtime.room().sessions_of(book.player).any(|session| session == id);
+            assert!(!held || !room || book.closing.is_some(), "session {id} has a seat past its hold");
+            book.end();
         }
+    }
+
+    /// What the room keeps has its bounds.
+    fn check_bounds(&self) {
         for book in self.books.values() {
             if let Some(conn) = book.conn {
                 let bytes = self.runtime.room().unacknowledged_bytes(ConnectionId(conn));
@@ -323,7 +369,8 @@ impl Sim {
                 assert!(bytes <= most, "{bytes} bytes of updates are kept for connection {conn}");
             }
         }
-        let living = self.books.values().filter(|book| !book.dead).count();
+        let unheard = self.fate.joins() + self.unborn.len();
+        let living = self.books.values().filter(|book| !book.dead).count() + unheard;
         let sessions = self.runtime.room().sessions();
         assert!(sessions <= living, "{sessions} sessions have seats, {living} live");
     }

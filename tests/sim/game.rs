@@ -2,135 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rand_chacha::rand_core::RngCore;
 use room::prelude::*;
-use room::{CreateError, Refused};
-use serde::{Deserialize, Serialize};
+use room::{Connection, CreateError, Refused};
 
+pub(crate) use super::kinds::*;
 use super::plan::Plan;
 use super::rng::Rng;
-
-/// The room's state.
-#[derive(Entity, Clone, Debug, Default)]
-pub(crate) struct Board {
-    pub(crate) round: u64,
-    pub(crate) text: String,
-}
-
-/// Private state.
-#[derive(Entity, Clone, Debug, Default)]
-pub(crate) struct Purse {
-    pub(crate) secret: String,
-    pub(crate) coins: u64,
-}
-
-#[derive(Entity, Clone, Debug)]
-#[entity(owner = owner)]
-pub(crate) struct Avatar {
-    pub(crate) owner: PlayerId,
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    /// Only grows.
-    pub(crate) value: u64,
-}
-
-/// Large.
-#[derive(Entity, Clone, Debug)]
-pub(crate) struct Rock {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) serial: u64,
-    pub(crate) mass: Bytes,
-}
-
-/// Small.
-#[derive(Entity, Clone, Debug)]
-pub(crate) struct Coin {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) serial: u64,
-}
-
-/// Seen by nobody.
-#[derive(Entity, Clone, Debug)]
-#[entity(hidden)]
-pub(crate) struct Vault {
-    pub(crate) secret: String,
-}
-
-/// What every secret begins with; whose it is follows in eight digits.
-pub(crate) const MARK: &str = "§§";
-
-fn secret_of(player: u32) -> String {
-    format!("{MARK}{player:08}")
-}
-
-/// One thing that a page said. `life` counts the sessions of the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Mark {
-    pub(crate) page: u32,
-    pub(crate) life: u32,
-    pub(crate) n: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum What {
-    Say,
-    Walk {
-        dx: f64,
-        dy: f64,
-    },
-    /// Makes the hook panic.
-    Boom,
-    KickMe,
-}
-
-/// A client's event, or transient.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Act {
-    pub(crate) mark: Mark,
-    pub(crate) what: What,
-    pub(crate) pad: String,
-}
-
-/// A client's call. `after` is the number of the page's last event before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ask {
-    pub(crate) mark: Mark,
-    pub(crate) after: u64,
-    pub(crate) refuse: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
-    /// For one player.
-    Own,
-    /// For everyone.
-    All,
-    /// A transient for everyone.
-    Flash,
-}
-
-/// What the room says: numbered within its kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Word {
-    pub(crate) kind: Kind,
-    pub(crate) n: u64,
-    /// The avatar's value when it was said; 0 for what is for everyone.
-    pub(crate) value: u64,
-    pub(crate) pad: String,
-}
-
-/// What the hooks were told, in order.
-#[derive(Clone, Debug)]
-pub(crate) enum News {
-    Joined { conn: ConnectionId, own: u64, all: u64 },
-    Dropped { session: SessionId, how: Dropped },
-    Resumed { conn: ConnectionId },
-    Left { player: PlayerId },
-    Acted { conn: ConnectionId, mark: Mark },
-    Flicked { conn: ConnectionId, mark: Mark },
-    Asked { conn: ConnectionId, ask: Ask },
-}
 
 /// A player.
 #[derive(Clone, Debug)]
@@ -146,27 +24,39 @@ pub(crate) struct World {
     pub(crate) frozen: bool,
     /// Nobody is let in.
     pub(crate) refuse: bool,
+    /// The next tick, or the next event, panics.
+    pub(crate) stumbles: bool,
+    pub(crate) trips: bool,
+    /// What is durable changes; in rooms with a store it does not all the time.
+    busy: bool,
     pub(crate) seats: BTreeMap<PlayerId, Seat>,
     /// Words of each player, and for everyone, so far.
     pub(crate) own: BTreeMap<PlayerId, u64>,
     pub(crate) all: u64,
+    sessions: BTreeMap<PlayerId, Vec<SessionId>>,
     flashes: u64,
     serial: u64,
     pub(crate) news: Vec<News>,
 }
 
 impl World {
-    pub(crate) fn new(plan: Plan, rng: Rng) -> World {
+    /// The game of a room's run; the first is number 0.
+    pub(crate) fn new(plan: Plan, rng: Rng, run: u64) -> World {
         World {
             plan,
             rng,
             frozen: false,
             refuse: false,
+            stumbles: false,
+            trips: false,
+            busy: true,
+            sessions: BTreeMap::new(),
             seats: BTreeMap::new(),
             own: BTreeMap::new(),
             all: 0,
-            flashes: 0,
-            serial: 0,
+            // Above those of the runs before.
+            flashes: run << 32,
+            serial: run << 32,
             news: Vec::new(),
         }
     }
@@ -218,7 +108,7 @@ impl World {
         if self.rng.one_in(4) {
             // Another one under the same ID: at once, or later.
             let id = self.explicit();
-            room.delete(EntityId::explicit(id).expect("the game's IDs are explicit ones"));
+            self.remove(room, id);
             if !self.rng.one_in(4) {
                 self.make(room, id).expect("the ID is free");
             }
@@ -233,6 +123,61 @@ impl World {
             let round = room.state::<Board>().round + 1;
             room.state_mut::<Board>().set_round(round);
         }
+    }
+
+    fn remove(&mut self, room: &mut Room<Self>, id: u64) {
+        let entity = EntityId::explicit(id).expect("the game's IDs are explicit ones");
+        let coin = room.id::<Coin>(entity).and_then(|id| room.get(id)).map(|it| it.serial);
+        let rock = room.id::<Rock>(entity).and_then(|id| room.get(id)).map(|it| it.serial);
+        if let Some(value) = coin.or(rock) {
+            self.news.push(News::Gone { key: Key::Thing(id), value });
+            room.delete(entity);
+        }
+    }
+
+    /// What is not stored changes, and what is stored now and then.
+    fn flicker(&mut self, room: &mut Room<Self>) {
+        let lamp = room.id::<Spark>(EntityId::explicit(LAMPS).expect("it is an explicit ID"));
+        if let Some(mut lamp) = lamp.filter(|_| self.rng.one_in(4)).and_then(|id| room.get_mut(id)) {
+            lamp.set_heat(self.rng.next());
+        }
+        let sparks = room.all::<Spark>().map(|(id, _)| id).filter(|id| id.get() < LAMPS);
+        let sparks: Vec<Id<Spark>> = sparks.collect();
+        if sparks.len() < 6 && self.rng.one_in(4) {
+            let ([x, y], birth) = (self.place(), self.serial());
+            let heat = room.rng().next_u64();
+            self.news.push(News::Drew(heat));
+            room.create(Spark { x, y, heat, birth }).expect("IDs do not run out");
+        } else if !sparks.is_empty() && self.rng.one_in(4) {
+            room.delete(*self.rng.pick(&sparks));
+        } else if !sparks.is_empty() && self.rng.one_in(2) {
+            let id = *self.rng.pick(&sparks);
+            let heat = room.rng().next_u64();
+            self.news.push(News::Drew(heat));
+            room.get_mut(id).expect("it was listed").set_heat(heat);
+        }
+        if !self.seats.is_empty() && self.rng.one_in(3) {
+            let players: Vec<PlayerId> = self.seats.keys().copied().collect();
+            let player = *self.rng.pick(&players);
+            let by = [self.rng.below(3) as f64 - 1.0, self.rng.below(3) as f64 - 1.0];
+            self.walk(room, player, by);
+        }
+    }
+
+    /// Sparks under IDs that the game gives, anew in each run.
+    fn light_lamps(&mut self, room: &mut Room<Self>) {
+        for id in LAMPS..LAMPS + 2 {
+            let (x, y, birth) = (0.0, 0.0, self.serial());
+            room.create_with_id(id, Spark { x, y, heat: self.rng.next(), birth }).expect("the ID is free");
+        }
+    }
+
+    fn walk(&mut self, room: &mut Room<Self>, player: PlayerId, [dx, dy]: [f64; 2]) {
+        let seat = self.seats.get_mut(&player).expect("who acts has a seat");
+        seat.at = [(seat.at[0] + dx).clamp(-30.0, 30.0), (seat.at[1] + dy).clamp(-30.0, 30.0)];
+        let mut avatar = room.get_mut(seat.avatar).expect("a player's avatar lives");
+        avatar.set_x(seat.at[0]);
+        avatar.set_y(seat.at[1]);
     }
 
     /// Large changes all over.
@@ -267,6 +212,7 @@ impl World {
         }
         if self.rng.one_in(12) {
             self.all += 1;
+            room.state_mut::<Board>().set_words(self.all);
             let word =
                 Word { kind: Kind::All, n: self.all, value: 0, pad: pad(&mut self.rng, self.plan.pad) };
             room.broadcast(&word).expect("the word fits");
@@ -278,10 +224,14 @@ impl World {
         }
     }
 
-    fn asked(&mut self, peer: Peer, ask: Ask) -> Result<Ask, Refused> {
-        self.news.push(News::Asked { conn: peer.conn, ask });
+    fn asked(&mut self, room: &Room<Self>, peer: Peer, ask: Ask) -> Result<Ask, Refused> {
+        self.news.push(News::Asked { conn: peer.conn, session: session(room, peer), ask });
         if ask.refuse { Err(Refused::new("poor")) } else { Ok(ask) }
     }
+}
+
+fn session(room: &Room<World>, peer: Peer) -> Option<SessionId> {
+    room.connection(peer.conn).map(Connection::session)
 }
 
 /// Calls of this name have a rate.
@@ -293,7 +243,7 @@ impl Game for World {
 
     fn schema() -> Schema {
         let schema = Schema::new().state::<Board>().private::<Purse>();
-        schema.entity::<Avatar>().entity::<Rock>().entity::<Coin>().entity::<Vault>()
+        schema.entity::<Avatar>().entity::<Rock>().entity::<Coin>().entity::<Spark>().entity::<Vault>()
     }
 
     fn interest(&self) -> Visibility<Self> {
@@ -302,6 +252,7 @@ impl Game for World {
             .kind::<Avatar, _>(|it| [it.x, it.y])
             .kind::<Rock, _>(|it| [it.x, it.y])
             .kind::<Coin, _>(|it| [it.x, it.y])
+            .kind::<Spark, _>(|it| [it.x, it.y])
             .around(|room: RoomRef<'_, Self>, conn| room.game.seats.get(&conn.player()).map(|seat| seat.at))
             .range(self.plan.range)
             .release(self.plan.release)
@@ -314,8 +265,8 @@ impl Game for World {
 
     fn calls() -> Calls<Self> {
         Calls::new()
-            .on("buy", |game: &mut Self, _: &mut Room<Self>, peer, ask: Ask| game.asked(peer, ask))
-            .on(RARE, |game: &mut Self, _: &mut Room<Self>, peer, ask: Ask| game.asked(peer, ask))
+            .on("buy", |game: &mut Self, room: &mut Room<Self>, peer, ask: Ask| game.asked(room, peer, ask))
+            .on(RARE, |game: &mut Self, room: &mut Room<Self>, peer, ask: Ask| game.asked(room, peer, ask))
             .rate(RARE, 1, 2)
     }
 
@@ -324,6 +275,36 @@ impl Game for World {
             self.make(room, id).expect("the ID is free");
         }
         room.create(Vault { secret: secret_of(u32::MAX) }).expect("IDs do not run out");
+        if self.plan.keep.is_some() {
+            self.light_lamps(room);
+        }
+    }
+
+    fn on_wake(&mut self, room: &mut Room<Self>) {
+        self.all = room.state::<Board>().words;
+        let players: Vec<PlayerId> = room.private_players().collect();
+        for player in players {
+            let said = room.private::<Purse>(player).map_or(0, |purse| purse.coins);
+            self.own.insert(player, said);
+            let sessions: Vec<SessionId> = room.sessions_of(player).collect();
+            if !sessions.is_empty() {
+                self.sessions.insert(player, sessions);
+            }
+        }
+        for (avatar, it) in room.all::<Avatar>() {
+            self.seats.insert(it.owner, Seat { avatar, at: [it.x, it.y] });
+        }
+        self.light_lamps(room);
+        if self.frozen || self.rng.one_in(2) {
+            return;
+        }
+        let round = room.state::<Board>().round + 1;
+        room.state_mut::<Board>().set_round(round);
+        let id = self.explicit();
+        self.remove(room, id);
+        if self.rng.one_in(2) {
+            self.make(room, id).expect("the ID is free");
+        }
     }
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
@@ -334,14 +315,21 @@ impl Game for World {
         if !self.seats.contains_key(&player) {
             let at = self.place();
             let value = self.own.get(&player).copied().unwrap_or(0);
-            let avatar = Avatar { owner: player, x: at[0], y: at[1], value };
+            let birth = self.serial();
+            let avatar = Avatar { owner: player, x: at[0], y: at[1], value, birth };
             let avatar = room.create(avatar).expect("IDs do not run out");
             self.seats.insert(player, Seat { avatar, at });
             let mut purse = room.create_private::<Purse>(player);
             purse.set_secret(secret_of(player.0)).expect("it fits");
         }
+        let (session, stays) = room
+            .connection(conn)
+            .map(|it| (it.session(), it.account().is_some()))
+            .expect("who joins is connected");
+        room.private_mut::<Purse>(player).expect("a player has private state").set_stays(stays);
+        self.sessions.entry(player).or_default().push(session);
         let own = self.own.get(&player).copied().unwrap_or(0);
-        self.news.push(News::Joined { conn, own, all: self.all });
+        self.news.push(News::Joined { session, own, all: self.all });
         Ok(())
     }
 
@@ -354,30 +342,42 @@ impl Game for World {
     }
 
     fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, act: Act) {
-        self.news.push(News::Acted { conn: peer.conn, mark: act.mark });
+        self.news.push(News::Acted { conn: peer.conn, session: session(room, peer), mark: act.mark });
+        if std::mem::take(&mut self.trips) {
+            std::panic::panic_any(super::Boom);
+        }
         match act.what {
             What::Say => {}
-            What::Walk { dx, dy } => {
-                let seat = self.seats.get_mut(&peer.player).expect("who acts has a seat");
-                seat.at = [(seat.at[0] + dx).clamp(-30.0, 30.0), (seat.at[1] + dy).clamp(-30.0, 30.0)];
-                let mut avatar = room.get_mut(seat.avatar).expect("a player's avatar lives");
-                avatar.set_x(seat.at[0]);
-                avatar.set_y(seat.at[1]);
-            }
+            What::Walk { dx, dy } => self.walk(room, peer.player, [dx, dy]),
             What::Boom => std::panic::panic_any(super::Boom),
             What::KickMe => room.kick(peer.player, "out"),
         }
     }
 
-    fn on_transient(&mut self, _: &mut Room<Self>, peer: Peer, act: Act) {
-        self.news.push(News::Flicked { conn: peer.conn, mark: act.mark });
+    fn on_transient(&mut self, room: &mut Room<Self>, peer: Peer, act: Act) {
+        self.news.push(News::Flicked { conn: peer.conn, session: session(room, peer), mark: act.mark });
     }
 
     fn on_tick(&mut self, room: &mut Room<Self>) {
+        if std::mem::take(&mut self.stumbles) {
+            std::panic::panic_any(super::Boom);
+        }
         if self.frozen {
             return;
         }
+        if self.plan.keep.is_some() {
+            self.flicker(room);
+            self.busy ^= self.rng.one_in(30);
+        }
+        if !self.busy {
+            return;
+        }
         self.stir(room);
+        if self.plan.keep.is_some() && self.rng.one_in(20) {
+            let what = self.serial();
+            self.news.push(News::Sent(what));
+            room.after_commit(&what).expect("it is small");
+        }
         if self.plan.storm > 0 && room.tick().0.is_multiple_of(self.plan.storm) {
             self.storm(room);
         }
@@ -386,7 +386,12 @@ impl Game for World {
 
     fn on_leave(&mut self, room: &mut Room<Self>, player: PlayerId, _: LeaveReason) {
         let seat = self.seats.remove(&player).expect("who leaves had a seat");
+        let value = self.own.get(&player).copied().unwrap_or(0);
+        self.news.push(News::Gone { key: Key::Avatar(player), value });
+        if room.private::<Purse>(player).is_none_or(|purse| !purse.stays) {
+            self.news.push(News::Gone { key: Key::Purse(player), value });
+        }
         room.delete(seat.avatar);
-        self.news.push(News::Left { player });
+        self.news.push(News::Left { sessions: self.sessions.remove(&player).unwrap_or_default() });
     }
 }

@@ -111,6 +111,20 @@ impl Pipe {
         self.flying.pop_front().map(|(_, item)| item)
     }
 
+    /// Nothing is put in any more. What is there still arrives, if it does; returns when the last of it does.
+    pub(crate) fn halt(&mut self, now: u64, arrives: bool) -> Option<u64> {
+        if !arrives {
+            self.lose();
+            return None;
+        }
+        for item in std::mem::take(&mut self.waiting) {
+            let at = self.flying.back().map_or(0, |(at, _)| *at).max(now + self.latency);
+            self.flying.push_back((at, item));
+        }
+        (self.begun, self.bytes, self.cut_after) = (0, 0, None);
+        self.flying.back().map(|(at, _)| (*at).max(self.stalled_until))
+    }
+
     /// Loses everything that is not there.
     pub(crate) fn lose(&mut self) {
         self.waiting.clear();

@@ -10,13 +10,13 @@ use room_client::{CallId, Checkpoint, Event, Status};
 
 use super::book::{Book, Said};
 use super::edge::{Owner, no_secret_but};
-use super::game::{Ask, Avatar, Kind, Mark, Word, World};
+use super::game::{Ask, Avatar, Key, Kind, Mark, Word, World};
 use super::net::Item;
 use super::rogue::auth;
 use super::run::Sim;
 
 /// The wall clock when a run begins.
-const UNIX_MS: u64 = 1_700_000_000_000;
+pub(crate) const UNIX_MS: u64 = 1_700_000_000_000;
 
 /// What a page knows of the session it reads, and would know again after a reload.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +72,8 @@ pub(crate) struct Page {
     is_lost: bool,
     /// Players that it was.
     pub(crate) players: BTreeSet<u32>,
+    /// The numbers that only grow, as it showed them last.
+    pub(crate) shown: BTreeMap<Key, u64>,
     scanned: usize,
     pub(crate) saved: Vec<Saved>,
     pub(crate) hidden: bool,
@@ -127,6 +129,7 @@ impl Sim {
             lost: VecDeque::new(),
             is_lost: false,
             players,
+            shown: BTreeMap::new(),
             scanned: 0,
             saved: Vec::new(),
             hidden: false,
@@ -153,6 +156,7 @@ impl Sim {
         page.machine.update(clock);
         let waiting = page.machine.unacknowledged();
         assert!(waiting <= room::limits::EVENTS, "page {id} keeps {waiting} events");
+        self.look(id);
         self.observe(id);
         let reads = self.rng.one_in(self.pages[&id].lazy);
         if reads {
@@ -178,7 +182,7 @@ impl Sim {
             return;
         }
         page.dial = None;
-        if page.offline_until > now {
+        if page.offline_until > now || !self.fate.has_server() {
             page.machine.handle_dial_failed(clock, "no network");
             self.observe(id);
             return self.transmit(id);
@@ -300,8 +304,9 @@ impl Sim {
                     Some(
                         code::NOT_ALLOWED | code::FULL | code::REPLACED | code::KICKED | code::JOIN_REFUSED,
                     ) => true,
+                    Some(code::GOING_AWAY | code::FAILED) => page.left,
                     // Given up without a socket.
-                    None => page.left || page.offline_until > 0,
+                    None => page.left || page.offline_until > 0 || self.plan.keep.is_some(),
                     Some(_) => false,
                 };
                 assert!(fine, "page {id} closed with {code:?}: {reason}");

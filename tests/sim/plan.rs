@@ -35,10 +35,50 @@ pub(crate) struct Plan {
     pub(crate) pad: usize,
     /// Clients whose machine comes back by itself as a new player.
     pub(crate) rejoin: bool,
+    /// How the room is kept, and what befalls it; none for a room without a store.
+    pub(crate) keep: Option<Keep>,
+}
+
+/// A store, and the lives of its room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keep {
+    /// Milliseconds that a commit takes at the most.
+    pub(crate) slow: u64,
+    /// Commits that are refused, or whose answer is wrong, in a thousand.
+    pub(crate) refused: u64,
+    /// Spells in which the store takes nothing, in a million steps.
+    pub(crate) outages: u64,
+    /// What ends is the machine, and not the process alone.
+    pub(crate) power: bool,
+    /// Ends without a word, in a million steps.
+    pub(crate) kills: u64,
+    /// Ends with a last seal, in a million steps.
+    pub(crate) restarts: u64,
+    /// Panics of hooks, in a million steps. Where there are some, each fails the room.
+    pub(crate) panics: u64,
+    /// Milliseconds without anybody after which the room sleeps.
+    pub(crate) sleep: u64,
+}
+
+impl Keep {
+    /// What a seed says: some rooms have no store. `rng` is one of its own, so that the seeds of those are what they
+    /// were.
+    fn new(seed: u64, rng: &mut Rng) -> Option<Keep> {
+        (!matches!(seed % 5, 2 | 3)).then(|| Keep {
+            slow: *rng.pick(&[0, 10, 60, 300, 300, 900]),
+            refused: *rng.pick(&[0, 0, 10, 100]),
+            outages: *rng.pick(&[0, 0, 0, 500]),
+            power: rng.one_in(3),
+            kills: *rng.pick(&[0, 1000, 3000, 3000, 10_000]),
+            restarts: *rng.pick(&[0, 0, 500]),
+            panics: *rng.pick(&[0, 0, 0, 300]),
+            sleep: rng.between(500, 4000),
+        })
+    }
 }
 
 impl Plan {
-    pub(crate) fn new(rng: &mut Rng) -> Plan {
+    pub(crate) fn new(seed: u64, rng: &mut Rng) -> Plan {
         let crowd = rng.one_in(40);
         let clients = if crowd { rng.between(20, 64) } else { *rng.pick(&[1, 2, 3, 3, 4, 5, 6, 8, 12]) };
         let heavy = !crowd && rng.one_in(2);
@@ -89,7 +129,9 @@ impl Plan {
             lost_welcomes: *rng.pick(&[0, 2, 5, 10]),
             pad: *rng.pick(&[0, 0, 2000, 12_000]),
             rejoin: rng.one_in(2),
+            keep: Keep::new(seed, &mut Rng::new(!seed)),
         };
+        plan.settings.deployed = plan.keep.is_none_or(|keep| keep.panics == 0);
         // Not drawn, so that a known seed's other numbers stay what they are.
         plan.retain = [0, 3, 40][plan.coins as usize % 3];
         plan

@@ -165,7 +165,14 @@ impl Sim {
                 },
                 Item::Close { code, .. } => {
                     let fine = match aim {
-                        Aim::Foreign => [code::NOT_ALLOWED, code::NO_SESSION, code::REPLACED].contains(&code),
+                        Aim::Foreign => [
+                            code::NOT_ALLOWED,
+                            code::NO_SESSION,
+                            code::REPLACED,
+                            code::GOING_AWAY,
+                            code::FAILED,
+                        ]
+                        .contains(&code),
                         _ => true,
                     };
                     assert!(fine, "a stranger of another account was closed with {code}");

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use room::SessionId;
 use room::runtime::{Closed, Runtime};
 use room::session::Resume;
+use room::{SessionId, Tick};
 use room_client::Status;
 
-use super::book::Book;
+use super::book::{Book, Booms};
+use super::check::{is_spark, things};
 use super::edge::{Owner, Socket, Stage};
-use super::game::{Avatar, World};
+use super::errands::Errands;
+use super::fate::{Fate, Life, begin};
+use super::game::{Avatar, LAMPS, Mark, Vault, World};
 use super::net::STEP;
 use super::page::Page;
 use super::plan::Plan;
 use super::rng::Rng;
+use super::seen::Seen;
 
 /// Milliseconds of a tick.
 const TICK: u64 = 50;
@@ -58,8 +62,16 @@ pub(crate) struct Sim {
     pub(crate) conns: BTreeMap<u64, SessionId>,
     /// Resumes that wait for the room.
     pub(crate) resumes: BTreeMap<u64, Option<Resume>>,
-    /// Words before a join.
-    pub(crate) joined: BTreeMap<u64, (u64, u64)>,
+    /// Sessions that began and were not welcomed yet, with the words before them.
+    pub(crate) unborn: BTreeMap<SessionId, (u64, u64)>,
+    /// Events that make their hook panic.
+    pub(crate) booms: Booms,
+    /// The tick of what is on its way out.
+    pub(crate) made: Tick,
+    pub(crate) fate: Fate,
+    pub(crate) seen: Seen,
+    pub(crate) errands: Errands,
+    pub(crate) tried: BTreeMap<Mark, u64>,
     /// As a welcome said.
     pub(crate) generation: (u64, u64),
     /// When the game heard of something last.
@@ -85,9 +97,9 @@ pub(crate) struct Outcome {
 impl Sim {
     pub(crate) fn new(seed: u64, traces: bool) -> Sim {
         let mut rng = Rng::new(seed);
-        let plan = Plan::new(&mut rng);
-        let game = World::new(plan.clone(), rng.fork());
-        let runtime = Runtime::new(game, plan.settings.clone(), rng.bytes()).expect("the room starts");
+        let plan = Plan::new(seed, &mut rng);
+        let mut fate = Fate::new(&plan, Rng::new(seed.rotate_left(32)));
+        let runtime = begin(&plan, &mut fate, 0, rng.fork(), rng.bytes());
         let account = |person| format!("account {person}");
         let accounts = (0..plan.clients).map(|person| rng.one_in(2).then(|| account(person))).collect();
         Sim {
@@ -103,7 +115,13 @@ impl Sim {
             books: BTreeMap::new(),
             conns: BTreeMap::new(),
             resumes: BTreeMap::new(),
-            joined: BTreeMap::new(),
+            unborn: BTreeMap::new(),
+            booms: Booms::new(),
+            made: Tick::ZERO,
+            fate,
+            seen: Seen::default(),
+            errands: Errands::default(),
+            tried: BTreeMap::new(),
             generation: (0, 0),
             stirred: 0,
             calm: false,
@@ -149,8 +167,11 @@ impl Sim {
             self.weather();
             self.strangers();
             self.people();
-            self.runtime.parts_mut().0.refuse = self.plan.mischief > 0 && self.now % 20_000 < 500;
+            self.refuse_joins(self.plan.mischief > 0 && self.now % 20_000 < 500);
+            self.befall();
         }
+        self.live();
+        self.run_errands();
         self.serve();
         self.rogues();
         let pages: Vec<u32> = self.pages.keys().copied().collect();
@@ -179,7 +200,8 @@ impl Sim {
     fn rest(&mut self) {
         self.last_storm();
         self.calm = true;
-        self.runtime.parts_mut().0.refuse = false;
+        self.calm_store(true);
+        self.refuse_joins(false);
         self.trace(|| String::from("the faults stop"));
         for socket in self.sockets.values_mut() {
             (socket.loses_close, socket.loses_welcome) = (false, false);
@@ -197,27 +219,44 @@ impl Sim {
             let waits = self.pages.keys().find_map(|id| Some((*id, self.unsettled(*id)?)));
             if let Some((page, why)) = waits {
                 assert!(self.now < begun + REST, "page {page} does not come to rest: it {why}");
-            } else if self.now >= self.stirred + QUIET {
+            } else if self.now >= self.stirred + QUIET && self.settled() {
                 break;
             }
+            assert!(self.now < begun + 2 * REST, "the room does not come to rest");
         }
         self.trace(|| String::from("everything rests"));
         self.check();
         self.calm = false;
-        self.runtime.parts_mut().0.frozen = false;
+        self.calm_store(false);
+        self.freeze(false);
+    }
+
+    /// Whether the room is up, and has nothing on its way.
+    fn settled(&self) -> bool {
+        self.fate.is_up() && !self.fate.lags() && self.errands.open() == 0
     }
 
     /// Nothing changes any more after a last large change, and links break while it is on its way: what they lose
     /// must be made up for by the resume.
     fn last_storm(&mut self) {
-        let (game, room) = self.runtime.parts_mut();
-        game.frozen = true;
-        if self.plan.storm == 0 {
+        let begun = self.now;
+        while !self.fate.is_up() {
+            self.step();
+            assert!(self.now < begun + REST, "the room does not begin");
+        }
+        self.freeze(true);
+        if self.plan.storm == 0 && self.plan.keep.is_none() {
             return;
         }
-        game.storm(room);
+        if self.plan.storm > 0 {
+            let (game, room) = self.runtime.parts_mut();
+            game.storm(room);
+        }
         for _ in 0..self.rng.below(60) {
             self.step();
+        }
+        if self.plan.keep.is_some_and(|keep| keep.kills > 0) && self.fate.rng.one_in(2) {
+            self.kill();
         }
         let ids: Vec<u64> = self.sockets.keys().copied().collect();
         for id in ids {
@@ -258,17 +297,44 @@ impl Sim {
                 self.server_loses(id, Closed::Broken);
             }
         }
-        self.runtime.parts_mut().0.frozen = true;
+        self.calm = true;
+        self.calm_store(true);
+        self.freeze(true);
         let most = u64::from(self.plan.settings.hold_seconds.unwrap_or(room::limits::HOLD_HIDDEN_SECONDS));
-        for _ in 0..most * 20 + 3 {
+        // Commits take a while.
+        for _ in 0..most * 20 + 40 {
             self.now += TICK;
+            self.live();
+            self.run_errands();
             self.tick();
-            if self.runtime.sessions() == 0 {
+            if self.runtime.sessions() == 0 && self.settled() {
                 break;
             }
         }
         assert_eq!(self.runtime.sessions(), 0, "sessions that nobody has");
         assert_eq!(self.runtime.room().count::<Avatar>(), 0, "avatars that nobody has");
         assert!(self.runtime.game().seats.is_empty(), "players that nobody is");
+        self.sleep_and_wake();
+    }
+
+    /// Who sleeps forgets nothing.
+    fn sleep_and_wake(&mut self) {
+        let Some(keep) = self.plan.keep else { return };
+        let stored = |sim: &Sim| {
+            let room = sim.runtime.room();
+            let all = things(room).into_iter().filter(|(id, _)| *id < LAMPS && !is_spark(room, *id));
+            all.map(|(id, thing)| (id, thing.record)).collect::<Vec<_>>()
+        };
+        let before = stored(self);
+        let begun = self.now;
+        while self.fate.life != Life::Asleep {
+            self.now += TICK;
+            self.live();
+            self.tick();
+            assert!(self.now < begun + keep.sleep + 5000, "the room does not sleep");
+        }
+        self.begin();
+        assert!(before == stored(self), "the room sleeps and is another one");
+        assert_eq!(self.runtime.room().count::<Vault>(), 1, "what nobody sees is there");
     }
 }

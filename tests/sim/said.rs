@@ -3,9 +3,9 @@
 use room::runtime::Outgoing;
 use room::session::code;
 use room::wire::message::{RoomMessage, Welcome};
-use room::{ConnectionId, SessionId};
+use room::{ConnectionId, SessionId, Tick};
 
-use super::book::Book;
+use super::book::{Book, Booms};
 use super::edge::{Owner, Stage, no_secret_but};
 use super::game::News;
 use super::net::Item;
@@ -18,8 +18,37 @@ enum Sent {
 }
 
 impl Sim {
-    /// Takes all that the runtime has to say.
+    /// Takes all that the runtime has to say between two ticks.
     pub(crate) fn drain(&mut self) {
+        self.speak(false);
+    }
+
+    /// Takes all that the runtime has to say; `sealed` where the last tick ended with a seal.
+    pub(crate) fn speak(&mut self, sealed: bool) {
+        let tick = self.runtime.now().0;
+        for news in std::mem::take(&mut self.runtime.parts_mut().0.news) {
+            self.happened(&news);
+            self.fate.pending.push((tick, news));
+        }
+        let taken = self.take_commit();
+        if !self.fate.has_server() {
+            // It was killed just then.
+            return;
+        }
+        let news = match &mut self.fate.flight {
+            Some(flight) if taken && Sim::leaks() => std::mem::take(&mut flight.news),
+            _ if self.plan.keep.is_none() || (sealed && !taken) => std::mem::take(&mut self.fate.pending),
+            _ => return self.release(Vec::new(), tick, usize::MAX),
+        };
+        self.release(news, tick, usize::MAX);
+        if self.plan.keep.is_some() {
+            self.expire(tick, true);
+        }
+    }
+
+    /// What the room said of some ticks is on its way, or the first of it.
+    pub(crate) fn release(&mut self, news: Vec<(u64, News)>, made: u64, most: usize) {
+        self.made = Tick(made);
         let mut sent = Vec::new();
         while let Some(transmit) = self.runtime.poll_transmit() {
             let what = match transmit.outgoing {
@@ -32,18 +61,33 @@ impl Sim {
         while let Some(log) = self.runtime.poll_log() {
             self.trace(|| format!("log: {log}"));
         }
-        let news = std::mem::take(&mut self.runtime.parts_mut().0.news);
-        let (later, news): (Vec<News>, Vec<News>) = news.into_iter().partition(|news| match news {
+        self.fate.heard = news.clone();
+        type Told = Vec<(u64, News)>;
+        let (later, news): (Told, Told) = news.into_iter().partition(|(_, news)| match news {
             News::Left { .. } => true,
             News::Acted { conn, .. } | News::Flicked { conn, .. } | News::Asked { conn, .. } => {
                 !self.conns.contains_key(&conn.0)
             }
             _ => false,
         });
-        for news in news {
-            self.hear_news(news);
+        let mut news = news.into_iter().peekable();
+        let durable = self.plan.keep.is_some();
+        // Of a room without a store all is of one tick, and what the hooks were told comes first.
+        while let Some((tick, news)) = news.next_if(|_| !durable) {
+            self.hear_news(tick, news);
         }
-        for (id, sent) in sent {
+        for (id, sent) in sent.into_iter().take(most) {
+            let welcome = |bytes: &[u8]| match RoomMessage::decode(bytes) {
+                Ok(RoomMessage::Welcome(welcome)) => Some(welcome.tick.0),
+                _ => None,
+            };
+            if let Sent::Message(bytes) = &sent
+                && let Some(of) = welcome(bytes)
+            {
+                while let Some((tick, news)) = news.next_if(|(tick, _)| *tick <= of) {
+                    self.hear_news(tick, news);
+                }
+            }
             match sent {
                 Sent::Message(bytes) => self.sent(id, bytes),
                 Sent::Close(code, reason) => self.closed(id, code, reason),
@@ -51,41 +95,63 @@ impl Sim {
             }
         }
         // Who came and spoke or left in one tick was welcomed first.
-        for news in later {
-            self.hear_news(news);
+        for (tick, news) in news.chain(later) {
+            self.hear_news(tick, news);
         }
+        self.fate.heard.clear();
+        self.send_out();
     }
 
-    fn hear_news(&mut self, news: News) {
-        self.trace(|| format!("{news:?}"));
-        self.stirred = self.now;
-        let tick = self.runtime.now().0;
+    /// What a run that is over had kept, and could not say any more.
+    pub(crate) fn inherit(&mut self, news: Vec<(u64, News)>, made: u64) {
+        for (tick, news) in news {
+            self.hear_news(tick, news);
+        }
+        self.expire(made, false);
+    }
+
+    fn hear_news(&mut self, tick: u64, news: News) {
+        self.trace(|| format!("of tick {tick}: {news:?}"));
         match news {
-            News::Joined { conn, own, all } => {
-                self.joined.insert(conn.0, (own, all));
+            News::Joined { session, own, all } => {
+                self.unborn.insert(session, (own, all));
             }
-            News::Dropped { session, how } => {
-                let book = self.books.get_mut(&session).expect("a session is held that was welcomed");
-                book.dropped(tick, how, &self.plan.settings);
+            News::Dropped { session, how } => match self.books.get_mut(&session) {
+                Some(book) => book.dropped(tick, how, &self.plan.settings),
+                None => assert!(self.unborn.contains_key(&session), "a session is held that was welcomed"),
+            },
+            News::Resumed { conn } => {
+                assert!(self.sockets.contains_key(&conn.0) || self.plan.keep.is_some(), "a socket resumes")
             }
-            News::Resumed { conn } => assert!(self.sockets.contains_key(&conn.0), "a socket resumes"),
-            News::Left { player } => {
-                let living: Vec<SessionId> = self.runtime.room().sessions_of(player).collect();
-                for (id, book) in self.books.iter_mut().filter(|(_, book)| book.player == player) {
-                    if !living.contains(id) {
+            News::Left { sessions } => {
+                for id in sessions {
+                    self.unborn.remove(&id);
+                    if let Some(book) = self.books.get_mut(&id) {
                         book.end();
                     }
                 }
             }
-            News::Acted { conn, mark } => self.news_of(conn).act(mark),
-            News::Flicked { conn, mark } => self.news_of(conn).flick(mark),
-            News::Asked { conn, ask } => self.news_of(conn).ask(ask),
+            News::Acted { conn, session, mark } => {
+                let (book, given_up) = self.news_of(conn, session);
+                book.act(mark, given_up);
+            }
+            News::Flicked { conn, session, mark } => self.news_of(conn, session).0.flick(mark),
+            News::Asked { conn, session, ask } => {
+                let (book, given_up) = self.news_of(conn, session);
+                book.ask(ask, given_up);
+            }
+            News::Gone { key, value } => self.seen.is_gone(key, value),
+            News::Sent(what) => self.errands.ask(what),
+            News::Drew(_) => {}
         }
     }
 
-    fn news_of(&mut self, conn: ConnectionId) -> &mut Book {
-        let session = self.conns.get(&conn.0).expect("who speaks has a session");
-        self.books.get_mut(session).expect("and it was welcomed")
+    /// The session of who spoke, and the events that were given up.
+    fn news_of(&mut self, conn: ConnectionId, session: Option<SessionId>) -> (&mut Book, &Booms) {
+        static NONE: Booms = Booms::new();
+        let session = session.or_else(|| self.conns.get(&conn.0).copied()).expect("who speaks has a session");
+        let given_up = if self.plan.settings.deployed { &NONE } else { &self.booms };
+        (self.books.get_mut(&session).expect("and it was welcomed"), given_up)
     }
 
     /// The session of a socket.
@@ -97,7 +163,7 @@ impl Sim {
     fn sent(&mut self, id: u64, bytes: Vec<u8>) {
         self.hash.add(id, &bytes);
         let message = RoomMessage::decode(&bytes).expect("the room's messages decode");
-        let tick = self.runtime.now();
+        let tick = self.made;
         if let RoomMessage::Welcome(welcome) = &message {
             self.welcome(id, welcome);
         }
@@ -111,7 +177,7 @@ impl Sim {
         no_secret_but(&[book.player.0], &bytes);
         match &message {
             RoomMessage::Update(part) => {
-                socket.flow.part(part, bytes.len(), self.plan.settings.window);
+                socket.flow.part(part, bytes.len(), self.plan.settings.window, tick);
                 if let Owner::Rogue(rogue) = &mut socket.owner {
                     rogue.part(part, book.player);
                 }
@@ -120,7 +186,10 @@ impl Sim {
                 let number = socket.flow.event(bytes.len(), tick);
                 book.say(number, &message, tick, matches!(socket.owner, Owner::Rogue(_)));
             }
-            RoomMessage::Transient(_) => assert!(!socket.flow.hidden, "a hidden page is sent a transient"),
+            RoomMessage::Transient(_) => {
+                assert!(socket.flow.sees(tick), "a hidden page is sent a transient");
+            }
+            RoomMessage::Ack(handled) => book.tell(*handled),
             _ => {}
         }
         if !socket.cut && !matches!(socket.stage, Stage::Over) {
@@ -132,7 +201,7 @@ impl Sim {
         let SessionId(number) = welcome.session;
         self.trace(|| format!("socket {id} is welcomed to session {number}: {welcome:?}"));
         self.resumes.remove(&id);
-        let before = self.joined.remove(&id);
+        let before = self.unborn.remove(&welcome.session);
         // A socket that is over can still be welcomed: the room does not know yet.
         let Some(socket) = self.sockets.get_mut(&id) else { panic!("socket {id} was never opened") };
         assert_eq!(welcome.token, socket.fresh, "the socket's own token");
@@ -140,13 +209,18 @@ impl Sim {
         let presented = socket.presented;
         let (account, lost) = (socket.account.clone(), socket.loses_welcome);
         let lies = matches!(socket.owner, Owner::Rogue(_));
+        let over = matches!(socket.stage, Stage::Over);
+        let durable = self.plan.keep.is_some();
         self.conns.insert(id, welcome.session);
         if let Some(book) = self.books.get_mut(&welcome.session) {
             assert_eq!(book.account, account, "the session's account");
-            book.go_on(welcome, id, presented, lies);
+            book.go_on(welcome, id, presented, lies, durable);
         } else {
             let before = before.expect("a session begins with a join");
-            self.books.insert(welcome.session, Book::new(welcome, id, account, before));
+            self.books.insert(welcome.session, Book::new(welcome, id, account, before, durable));
+        }
+        if over && let Some(book) = self.books.get_mut(&welcome.session) {
+            book.closing = Some(self.made.0);
         }
         if lost {
             self.count("welcomes lost");
@@ -170,12 +244,13 @@ impl Sim {
             }
             _ => {}
         }
+        let made = self.made.0;
         if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
             match code {
                 code::LEFT | code::KICKED => book.end(),
                 code::REPLACED => book.conn = None,
                 // Held from the next tick on.
-                _ => book.closing = true,
+                _ => book.closing = Some(made),
             }
         }
         self.close_frame(id, code, reason);
@@ -183,8 +258,9 @@ impl Sim {
 
     fn aborted(&mut self, id: u64) {
         self.trace(|| format!("the room ends socket {id}"));
+        let made = self.made.0;
         if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
-            book.closing = true;
+            book.closing = Some(made);
         }
         if let Some(socket) = self.sockets.get_mut(&id) {
             socket.stage = Stage::Over;

@@ -65,6 +65,8 @@ pub(in crate::room) enum Entry<'a> {
     Tried { session: SessionId, number: u64, times: u32 },
     /// The run ended with a failure.
     Failed,
+    /// In this tick a run ended so, the last one that did.
+    FailedAt(Tick),
     /// The snapshot whose first row is the log's first row, or will be, is whole.
     Whole,
 }
@@ -275,6 +277,7 @@ mod tag {
     pub(super) const FAILED: u8 = 18;
     pub(super) const WHOLE: u8 = 19;
     pub(super) const TRIED: u8 = 20;
+    pub(super) const FAILED_AT: u8 = 21;
 }
 
 impl<'a> Entry<'a> {
@@ -363,6 +366,10 @@ impl<'a> Entry<'a> {
                 put!(out; session, number, times);
             }
             Entry::Failed => out.push(tag::FAILED),
+            Entry::FailedAt(tick) => {
+                out.push(tag::FAILED_AT);
+                tick.put(out);
+            }
             Entry::Whole => out.push(tag::WHOLE),
         }
     }
@@ -418,6 +425,7 @@ impl<'a> Entry<'a> {
                 Entry::Tried { session: Field::take(r)?, number: Field::take(r)?, times: Field::take(r)? }
             }
             tag::FAILED => Entry::Failed,
+            tag::FAILED_AT => Entry::FailedAt(Field::take(r)?),
             tag::WHOLE => Entry::Whole,
             _ => return Err(DecodeError::Unknown),
         })

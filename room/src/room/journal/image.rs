@@ -39,8 +39,8 @@ pub(in crate::room) struct Image<'a> {
     pub(in crate::room) effects: BTreeMap<u64, (&'a str, &'a [u8])>,
     /// Events that failed runs were about to handle, and in how many of them.
     pub(in crate::room) tried: BTreeMap<(SessionId, u64), u32>,
-    /// Whether the last run failed.
-    pub(in crate::room) failed: bool,
+    /// The last tick in which a run failed: a later one that did not last is as careful as the first.
+    pub(in crate::room) failed: Option<Tick>,
     /// What the running incarnation was about to handle; it counts once the run has failed.
     trying: Option<(SessionId, u64)>,
     incarnation: u64,
@@ -85,7 +85,7 @@ impl<'a> Image<'a> {
                 self.runs.insert(incarnation, last);
                 if incarnation > self.incarnation {
                     self.incarnation = incarnation;
-                    (self.trying, self.failed) = (None, false);
+                    self.trying = None;
                 }
             }
             Entry::Counters { automatic, next_player, last_session, next_effect } => {
@@ -128,11 +128,12 @@ impl<'a> Image<'a> {
                 self.tried.insert((session, number), times);
             }
             Entry::Failed => {
-                self.failed = true;
+                self.failed = Some(self.tick);
                 if let Some(tried) = self.trying.take() {
                     *self.tried.entry(tried).or_default() += 1;
                 }
             }
+            Entry::FailedAt(tick) => self.failed = Some(tick),
             Entry::Whole => {}
         }
         Ok(())
@@ -188,5 +189,37 @@ impl<'a> Image<'a> {
         let handled = |id: &SessionId| self.sessions.get(id).map_or(u64::MAX, |session| session.handled);
         self.tried.retain(|(id, number), _| *number > handled(id));
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Row;
+    use super::*;
+
+    fn log(rows: &[&[Entry<'_>]]) -> Vec<Vec<u8>> {
+        let sealed = rows.iter().zip(1..).map(|(entries, number)| {
+            let mut row = Row::new();
+            entries.iter().for_each(|entry| row.push(entry));
+            row.seal("a", number)
+        });
+        sealed.collect()
+    }
+
+    #[test]
+    fn a_run_comes_to_the_last_tick_of_its_own_rows_and_a_failure_outlives_the_run_after_it() {
+        let rows = log(&[
+            &[
+                Entry::Tick(Tick(1)),
+                Entry::Begin { generation: 7, schema: b"s" },
+                Entry::Run { incarnation: 1, last: Tick(1) },
+            ],
+            &[Entry::Tick(Tick(5)), Entry::Failed],
+            &[Entry::Tick(Tick(6)), Entry::Run { incarnation: 2, last: Tick(6) }],
+            &[Entry::Tick(Tick(9)), Entry::Performed(0)],
+        ]);
+        let image = Image::read("a", 1, &rows).unwrap();
+        assert_eq!(image.runs, BTreeMap::from([(1, Tick(5)), (2, Tick(9))]));
+        assert_eq!(image.failed, Some(Tick(5)));
     }
 }

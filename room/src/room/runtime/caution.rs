@@ -14,7 +14,8 @@ const TRIES: u32 = 2;
 /// What a room knows of events that may fail it.
 #[derive(Debug, Default)]
 pub(super) struct Caution {
-    /// Up to when it is careful.
+    /// The last failure, and up to when the room is careful for it, whichever run it is then.
+    failed: Tick,
     until: Tick,
     /// Events that failed runs were about to handle, and in how many.
     tried: BTreeMap<(SessionId, u64), u32>,
@@ -40,8 +41,10 @@ pub(super) enum Verdict {
 }
 
 impl Caution {
-    pub(super) fn new(until: Tick, tried: BTreeMap<(SessionId, u64), u32>) -> Caution {
-        Caution { until, tried, trying: None }
+    /// For a room that failed in a tick, and is careful for so many.
+    pub(super) fn new(failed: Option<Tick>, careful: u64, tried: BTreeMap<(SessionId, u64), u32>) -> Caution {
+        let until = failed.map_or(Tick::ZERO, |tick| Tick(tick.0 + careful));
+        Caution { failed: failed.unwrap_or_default(), until, tried, trying: None }
     }
 
     /// Says what to do with the next event of a session.
@@ -87,7 +90,10 @@ impl Caution {
     }
 
     /// Says everything, for a snapshot.
-    pub(super) fn put_all(&self, rows: &mut Rows) {
+    pub(super) fn put_all(&self, now: Tick, rows: &mut Rows) {
+        if now <= self.until {
+            rows.push(&Entry::FailedAt(self.failed));
+        }
         for ((session, number), times) in &self.tried {
             rows.push(&Entry::Tried { session: *session, number: *number, times: *times });
         }

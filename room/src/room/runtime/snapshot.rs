@@ -118,7 +118,7 @@ impl<G: Game> Runtime<G> {
             At::Numbers => {
                 durable.put_begin(self.room.tick, rows);
                 durable.all_numbers(&self.room).iter().for_each(|entry| rows.push(entry));
-                durable.caution.put_all(rows);
+                durable.caution.put_all(self.room.tick, rows);
                 At::Accounts(String::new())
             }
             At::Accounts(after) => {

@@ -163,7 +163,7 @@ impl<G: Game> Runtime<G> {
             let session = self.restored(stored, image);
             self.room.sessions.restore(*id, session);
         }
-        let (now, tick_rate) = (self.room.tick, u64::from(self.settings.tick_rate));
+        let careful = limits::CAUTIOUS_SECONDS * u64::from(self.settings.tick_rate);
         let Some(durable) = &mut self.durable else { return };
         durable.runs = image.runs.clone();
         while durable.runs.len() > limits::INCARNATIONS {
@@ -178,10 +178,7 @@ impl<G: Game> Runtime<G> {
             durable.effects.insert(*number, (key.clone(), payload.clone()));
             self.outside.push_back(Outside::Effect { number: *number, key, payload });
         }
-        if image.failed || !image.tried.is_empty() {
-            let until = Tick(now.0 + limits::CAUTIOUS_SECONDS * tick_rate);
-            durable.caution = Caution::new(until, image.tried.clone());
-        }
+        durable.caution = Caution::new(image.failed, careful, image.tried.clone());
         let log: usize = taken.rows.iter().map(Vec::len).sum();
         let state = image.entities.values().map(|entity| entity.record.len() + 32).sum();
         durable.snapshot = Snapshot::new(state, log.saturating_sub(state), image.tick);
