@@ -146,6 +146,16 @@ pub const SNAPSHOT_SECONDS: u64 = 60;
 pub const COARSE_SECONDS: u64 = 1;
 /// Automatic IDs that a room reserves at once.
 pub const ID_BLOCK: u64 = 1024;
+/// Rows of a room's log that an SQLite store deletes in one transaction.
+pub const STORE_TRIM_ROWS: u64 = 16;
+/// Bytes of them, where they are more than one row.
+pub const STORE_TRIM_BYTES: u64 = 1 << 20;
+/// Bytes of an SQLite store's WAL from which they are moved into its file.
+pub const STORE_WAL: u64 = 4 << 20;
+/// Bytes of the WAL from which commits wait for that.
+pub const STORE_WAL_MOST: u64 = 64 << 20;
+/// The most bytes of an SQLite store's file that are written anew when it is closed, so that no page of it is free.
+pub const STORE_COMPACT: u64 = 64 << 20;
 /// Former runs of a room of which it remembers how far they came.
 pub const INCARNATIONS: usize = 64;
 /// Hours that private state of an account is kept after its player has left (*setting*).

@@ -29,6 +29,7 @@ mod registry;
 mod room_task;
 mod shutdown;
 mod socket;
+mod sqlite;
 mod stats;
 mod threads;
 mod throttle;
@@ -44,6 +45,7 @@ use tokio::sync::{oneshot, watch};
 pub use auth::{AuthRequest, Denied};
 pub use config::StartError;
 pub use logs::init_logs;
+pub use sqlite::{Durability, OpenError, SqliteOptions, SqliteStats, SqliteStore};
 pub use stats::RoomStats;
 pub use threads::Threads;
 
