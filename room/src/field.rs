@@ -71,6 +71,11 @@ pub trait Codec: 'static {
     fn replace(value: &mut Self::Value, new: Self::Value, track: &mut Self::Track, first: bool);
     /// Ends the writes since the last seal; returns whether the value differs from what it was then.
     fn seal(value: &Self::Value, track: &mut Self::Track, tick: Tick) -> bool;
+    /// The field is there again as it was stored, and last changed in `tick`: of what changed in it up to then nothing
+    /// is remembered.
+    fn restored(track: &mut Self::Track, tick: Tick) {
+        let _ = (track, tick);
+    }
     /// After [`seal`](Self::seal): appends the change as the fast path sends it; returns whether it is a
     /// difference from the last seal's value.
     fn put_sealed(value: &Self::Value, track: &mut Self::Track, tick: Tick, out: &mut Vec<u8>) -> bool {

@@ -236,6 +236,7 @@ impl<K: Entity> AnyStore for Store<K> {
         let stamps = &mut self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS];
         stamps.fill(created);
         stamps.iter_mut().zip(changed).for_each(|(stamp, tick)| *stamp = *tick);
+        record::restored(&mut self.values[row], &mut self.tracks[row], stamps);
     }
 
     fn change_ticks(&self, row: u32) -> &[Tick] {

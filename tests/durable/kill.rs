@@ -58,6 +58,23 @@ fn a_resume_after_a_kill_costs_what_changed_and_no_more() {
 }
 
 #[test]
+fn ranges_that_a_client_missed_before_a_kill_come_with_those_after_it() {
+    let mut room = room();
+    let (ada, bo) = (room.join("ada"), room.join("bo"));
+    bo.send(&Ask::Rock("grey".into())).unwrap();
+    room.advance(1);
+    let rock = room.stored::<Rock>()[0].0.get();
+    room.drop_link(&ada);
+    bo.send(&Ask::Dig(rock, 1500, 9)).unwrap();
+    room.advance(1);
+    room.kill_and_wake();
+    bo.send(&Ask::Dig(rock, 10, 8)).unwrap();
+    room.advance(1);
+    room.resume(&ada);
+    same(&room, &ada);
+}
+
+#[test]
 fn what_is_ephemeral_goes_and_what_is_coarse_is_corrected() {
     let mut room = room();
     let ada = room.join("ada");

@@ -56,7 +56,7 @@ pub struct BlobTrack {
     replaced: bool,
     /// Ranges patched since the last seal, sorted and apart.
     patched: Ranges,
-    /// The last tick at which the field went whole.
+    /// The last tick at which the field went whole, or up to which the log is lost.
     whole: Tick,
     /// Invariant: ranges patched after `whole`, oldest first, at most [`limits::PATCHES`]; of two that were
     /// merged the later tick stands, so a reader gets rather too much than too little.
@@ -213,6 +213,10 @@ impl Codec for Blob {
         let changed = !ranges.is_empty();
         track.remember(tick, ranges);
         changed
+    }
+    /// A reader that is behind that tick may lack any range.
+    fn restored(track: &mut BlobTrack, tick: Tick) {
+        track.whole = tick;
     }
     fn put_sealed(value: &Bytes, track: &mut BlobTrack, tick: Tick, out: &mut Vec<u8>) -> bool {
         Self::put_since(value, track, Tick(tick.0 - 1), out);

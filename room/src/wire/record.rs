@@ -148,6 +148,26 @@ impl VisitMut for SealUnsent {
     }
 }
 
+/// Says to the fields of an entity that was stored when each last changed.
+pub(crate) fn restored<K: Entity>(value: &mut K, track: &mut K::Track, changed: &[Tick]) {
+    let Ok(()) = value.visit_mut(track, &mut Restored(changed));
+}
+
+struct Restored<'a>(&'a [Tick]);
+
+impl VisitMut for Restored<'_> {
+    type Error = std::convert::Infallible;
+    fn field<C: Codec>(
+        &mut self,
+        index: usize,
+        _: &mut C::Value,
+        track: &mut C::Track,
+    ) -> Result<(), Self::Error> {
+        C::restored(track, self.0[index]);
+        Ok(())
+    }
+}
+
 struct Seal<'a> {
     mask: &'a FieldMask,
     tick: Tick,
