@@ -31,7 +31,7 @@ impl Running {
         let began = Instant::now();
         let mut command = Command::new(std::env::current_exe()?);
         if std::env::var_os("RUST_LOG").is_none() {
-            command.env("RUST_LOG", "warn");
+            command.env("RUST_LOG", "error");
         }
         command.args(["--serve", &serve.run.to_string(), "--port", &serve.port.to_string()]);
         command.args(["--clients", &serve.clients.to_string()]);
