@@ -12,6 +12,8 @@
 //! does, in the middle of a snapshot, or right after the start. In the end the ledgers that the room keeps are held
 //! against what each client said and heard, and a file of effects against what was asked for.
 //!
+//! The store is slow now and then, on purpose, so that kills fall between what is kept and what is said.
+//!
 //! `wake_ms` is the time from the start of a process until the first client is resumed, its first update applied. One
 //! client dials as soon as the process listens; the others come by their own clocks.
 

@@ -37,8 +37,9 @@ pub struct Life {
     /// Of what the room says: heard again, and missing before what came.
     pub twice: u64,
     pub missed: u64,
-    /// Calls with another result than theirs.
+    /// Calls with another result than theirs, and answers and results that she no longer waits for.
     pub wrong_results: u64,
+    pub owed: u64,
     pub last_bell: u64,
 }
 
@@ -121,7 +122,14 @@ impl Player {
         self.client.status() == &Status::Joined
             && self.client.unacknowledged() == 0
             && self.calls.is_empty()
-            && self.life.answers >= self.life.words
+            && self.life.answers + self.life.owed >= self.life.words
+    }
+
+    /// Does not wait any longer for what has not come by now.
+    pub fn give_up(&mut self) {
+        self.life.owed = self.life.words.saturating_sub(self.life.answers);
+        self.life.wrong_results += self.calls.len() as u64;
+        self.calls.clear();
     }
 
     /// Takes what has come, from that run of the room.

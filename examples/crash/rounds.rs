@@ -98,7 +98,7 @@ pub async fn play(run: Run) -> Result<Report, Failure> {
     let (rounds, port) = (run.rounds, child::free_port(run.seed)?);
     let report = Report::new(rounds, run.clients, run.seed);
     let mut luck = Luck::new(run.seed);
-    let mut rounds_ = Rounds {
+    let mut play = Rounds {
         luck: luck.split(),
         run,
         port,
@@ -113,13 +113,13 @@ pub async fn play(run: Run) -> Result<Report, Failure> {
         wrong: 0,
         report,
     };
-    rounds_.start()?;
-    rounds_.fill()?;
+    play.start()?;
+    play.fill()?;
     for round in 1..=rounds {
-        rounds_.round(round).await?;
+        play.round(round).await?;
     }
-    rounds_.last_round().await?;
-    let mut report = rounds_.report;
+    play.last_round().await?;
+    let mut report = play.report;
     report.seconds = (began.elapsed().as_secs_f64() * 10.0).round() / 10.0;
     report.finish();
     Ok(report)
@@ -129,8 +129,8 @@ impl Rounds {
     async fn round(&mut self, round: u64) -> Result<(), Failure> {
         let kill = match self.luck.below(20) {
             0..=3 => Kill::Early,
-            4..=10 => Kill::Busy,
-            11..=15 => Kill::Calm,
+            4..=8 => Kill::Busy,
+            9..=13 => Kill::Calm,
             _ => Kill::InSnapshot,
         };
         let begun = Instant::now();
@@ -236,7 +236,7 @@ impl Rounds {
             Kill::Busy => self.pass(Doing::Everything, gap).await,
             Kill::Calm => {
                 self.pass(Doing::Everything, gap / 2).await?;
-                self.wait("all answers before a calm phase", |rounds| rounds.all(Player::is_settled)).await?;
+                self.answered().await?;
                 self.order(Mode::Calm).await?;
                 self.pass(Doing::Calm, gap).await
             }
@@ -289,16 +289,29 @@ impl Rounds {
         self.players[scout].client.handle_online();
         let joined = |player: &Player| player.client.is_joined();
         self.wait_doing(Doing::Everything, "all to be back", |rounds| rounds.all(joined)).await?;
-        self.wait("all answers", |rounds| rounds.all(Player::is_settled)).await?;
+        self.answered().await?;
         self.order(Mode::Rest).await?;
         self.compare().await?;
         self.order(Mode::Busy).await
     }
 
+    /// Waits until all that was said was heard and answered. What has not come in time is lost.
+    async fn answered(&mut self) -> Result<(), Failure> {
+        let until = Instant::now() + REST;
+        if self.pump(Doing::Nothing, until, |rounds| rounds.all(Player::is_settled)).await? {
+            return Ok(());
+        }
+        for player in self.players.iter_mut().filter(|player| !player.is_settled()) {
+            eprintln!("crash: {}", player.trouble());
+            player.give_up();
+        }
+        self.wait("all to be well", |rounds| rounds.all(Player::is_settled)).await
+    }
+
     /// The first player says what is to go on.
     async fn order(&mut self, mode: Mode) -> Result<(), Failure> {
         self.players[0].say(Deed::Mode(mode));
-        self.wait("the field to obey", |rounds| rounds.players[0].is_settled()).await
+        self.answered().await
     }
 
     /// Compares, in a field at rest.
@@ -341,7 +354,7 @@ impl Rounds {
         self.start()?;
         self.settle().await?;
         self.wait("who leaves", |rounds| rounds.leaving.is_empty()).await?;
-        self.wait("all answers", |rounds| rounds.all(Player::is_settled)).await?;
+        self.answered().await?;
         self.order(Mode::Rest).await?;
         let ledgers = self.ledgers().await?;
         self.count_effects(&ledgers).await?;

@@ -2,16 +2,20 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use room::runtime::Identity;
 use room::server::{Server, SqliteStore};
 use room::storage::{Commit, Done, Store, StoreError, StoredRoom, Taken};
 use tokio::io::AsyncReadExt;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
 
 use crate::Failure;
 use crate::effects;
 use crate::game::Field;
+use crate::luck::Luck;
 
 /// What this process says, a line each: it listens; it was given a slice of a snapshot to keep.
 pub const LISTENS: &str = "listens";
@@ -46,7 +50,7 @@ pub async fn serve(serve: Serve<'_>) -> Result<(), Failure> {
                 _ => Ok(Identity::guest()),
             }
         })
-        .store(Watched(store))
+        .store(Watched::new(store, serve.run))
         .start()
         .await?;
     say(LISTENS);
@@ -63,26 +67,65 @@ fn say(line: &str) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// A store that says when it is given a slice of a snapshot.
-struct Watched(SqliteStore);
+/// A store that says when it is given a slice of a snapshot, and that is slow now and then, before it keeps a commit or
+/// before it says so: else a kill would hardly ever fall between what is said and what is kept.
+struct Watched {
+    store: SqliteStore,
+    luck: Mutex<Luck>,
+}
+
+/// One in so many commits is delayed, by so many milliseconds at the most.
+const SLOW: u64 = 3;
+const SLOW_MS: u64 = 25;
+
+impl Watched {
+    fn new(store: SqliteStore, seed: u64) -> Watched {
+        Watched { store, luck: Mutex::new(Luck::new(seed)) }
+    }
+
+    fn delays(&self) -> [Duration; 2] {
+        let mut luck = self.luck.lock().unwrap_or_else(PoisonError::into_inner);
+        [0; 2].map(|_| match luck.below(SLOW) {
+            0 => Duration::from_millis(luck.between(1, SLOW_MS)),
+            _ => Duration::ZERO,
+        })
+    }
+}
 
 impl Store for Watched {
     fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
-        self.0.rooms()
+        self.store.rooms()
     }
 
     fn take(&self, room: &str) -> Result<Taken, StoreError> {
-        self.0.take(room)
+        self.store.take(room)
     }
 
     fn commit(&self, commit: Arc<Commit>, done: Done) {
         if commit.rows.iter().map(Vec::len).sum::<usize>() > SLICE_BYTES {
             say(SLICE);
         }
-        self.0.commit(commit, done);
+        // A room gives one commit at a time, so none overtakes another.
+        let (store, here, [before, after]) = (self.store.clone(), Handle::current(), self.delays());
+        let done: Done = match after {
+            Duration::ZERO => done,
+            after => Box::new(move |result| {
+                here.spawn(async move {
+                    sleep(after).await;
+                    done(result);
+                });
+            }),
+        };
+        if before.is_zero() {
+            return store.commit(commit, done);
+        }
+        tokio::spawn(async move {
+            sleep(before).await;
+            store.commit(commit, done);
+        });
     }
 
     fn close(&self) {
-        self.0.close();
+        self.store.close();
     }
 }
