@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::Failure;
-use crate::child::{self, Running};
+use crate::child::{self, Kill, Running};
 use crate::deeds::{Account, Deed};
 use crate::effects::Effects;
 use crate::kinds::Mode;
@@ -40,19 +40,6 @@ pub struct Run {
     pub gap_ms: Option<u64>,
     pub store: PathBuf,
     pub side: PathBuf,
-}
-
-/// When a room is killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kill {
-    /// Right after its start, or before it has begun.
-    Early,
-    /// While everything changes.
-    Busy,
-    /// While only what is coarse or ephemeral changes.
-    Calm,
-    /// When a slice of a snapshot is committed.
-    InSnapshot,
 }
 
 /// What players do while time passes.
