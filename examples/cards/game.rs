@@ -1,4 +1,5 @@
-//! The table as a room: a hidden deck, a private hand a player, and a state for all.
+//! The table as a room: a hidden deck, a private hand a player, and a state for all. The game keeps nothing else that a
+//! round needs, so a room whose process was killed goes on with the very next card.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -13,6 +14,10 @@ use crate::rules::{Card, End, Move, Round, Suit};
 pub struct Table {
     /// How far the game is.
     pub phase: Phase,
+    /// How many play.
+    pub places: u8,
+    /// Points that win the game.
+    pub target: u32,
     /// The players in order of play.
     pub seats: Json<Vec<Seat>>,
     /// Whose turn it is.
@@ -79,7 +84,27 @@ pub struct Deck {
     pub order: Json<Vec<Card>>,
     /// The pile. All have seen its cards, but which lie in it is for players to remember.
     pub pile: Json<Vec<Card>>,
+    /// Where the table's chance comes from, and how much of it is drawn.
+    pub seed: u64,
+    pub drawn: u64,
 }
+
+impl Deck {
+    /// The ID of the one deck there is.
+    pub fn id() -> Id<Deck> {
+        Id::assume(EntityId::explicit(DECK).expect("games may give it"))
+    }
+
+    /// The table's chance, where it stands. It is stored with the cards that it shuffled, and hidden like them: a
+    /// round that goes on after a kill falls as it would have fallen.
+    fn chance(&self) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_word_pos(self.drawn.into());
+        rng
+    }
+}
+
+const DECK: u64 = 2;
 
 /// Every kind, in the order that both ends agree on.
 pub fn schema() -> Schema {
@@ -106,15 +131,20 @@ pub enum Leak {
     Event,
 }
 
-/// The game. What it needs to go on is in the room's entities; the ledger is for the scan alone.
+/// The game. How a table begins; what it needs to go on is in the room's entities.
 pub struct Cards {
     players: usize,
     target: u32,
-    rng: ChaCha8Rng,
+    seed: u64,
     leak: Leak,
-    deck: Option<Id<Deck>>,
-    /// Who was shown which card.
+    /// Who was shown which card, for the scan alone.
     pub ledger: Ledger,
+}
+
+/// A round as it is taken from the room's entities, played on, and put back.
+struct Hands {
+    round: Round,
+    chance: ChaCha8Rng,
 }
 
 impl Game for Cards {
@@ -123,6 +153,21 @@ impl Game for Cards {
 
     fn schema() -> Schema {
         schema()
+    }
+
+    fn on_create(&mut self, room: &mut Room<Self>) {
+        let mut table = room.state_mut::<Table>();
+        table.set_places(self.players as u8);
+        table.set_target(self.target);
+        let deck = Deck { order: Json::default(), pile: Json::default(), seed: self.seed, drawn: 0 };
+        room.create_with_id(DECK, deck).expect("the room is new");
+    }
+
+    /// The round goes on as it lies. The ledger is as new as this process, so it takes note of what lies there.
+    fn on_wake(&mut self, room: &mut Room<Self>) {
+        if let Some(hands) = self.load(room) {
+            self.note(&room.state::<Table>().seats, &hands.round);
+        }
     }
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
@@ -135,7 +180,7 @@ impl Game for Cards {
         }
         let mut seats = room.state::<Table>().seats.to_vec();
         seats.push(Seat { player: peer.player, cards: 0, score: 0 });
-        let full = seats.len() == self.players;
+        let full = seats.len() == usize::from(room.state::<Table>().places);
         set_seats(room, seats);
         if full {
             self.deal(room);
@@ -157,16 +202,16 @@ impl Game for Cards {
         if phase == Phase::Over {
             return;
         }
-        let round = self.load(room);
+        let hands = self.load(room);
         seats.remove(seat);
         set_seats(room, seats);
-        if let Some(mut round) = round {
-            round.remove(seat, &mut self.rng);
+        if let Some(Hands { mut round, mut chance }) = hands {
+            round.remove(seat, &mut chance);
             if let Some(mut hand) = room.private_mut::<Hand>(player) {
                 hand.set_cards(Json::default()).expect("an empty hand fits");
             }
             let name = name_of(room, player);
-            self.store(room, &round, format!("{name} left"));
+            self.store(room, Hands { round, chance }, format!("{name} left"));
             self.end_if_alone(room);
         }
     }
@@ -175,31 +220,31 @@ impl Game for Cards {
 impl Cards {
     /// A table for so many players, who play until one has `target` points.
     pub fn new(players: usize, target: u32, seed: u64, leak: Leak) -> Cards {
-        let rng = ChaCha8Rng::seed_from_u64(seed);
-        Cards { players, target, rng, leak, deck: None, ledger: Ledger::default() }
+        Cards { players, target, seed, leak, ledger: Ledger::default() }
     }
 
     fn deal(&mut self, room: &mut Room<Self>) {
         let table = room.state::<Table>();
         let (players, number) = (table.seats.len(), table.round + 1);
-        let round = Round::deal(players, number as usize % players, &mut self.rng);
+        let Some(mut chance) = room.get(Deck::id()).map(Deck::chance) else { return };
+        let round = Round::deal(players, number as usize % players, &mut chance);
         let mut table = room.state_mut::<Table>();
         table.set_phase(Phase::Playing);
         table.set_round(number);
-        self.store(room, &round, format!("round {number} is dealt"));
+        self.store(room, Hands { round, chance }, format!("round {number} is dealt"));
     }
 
     fn play(&mut self, room: &mut Room<Self>, player: PlayerId, play: Move) -> Result<(), String> {
         let seats = room.state::<Table>().seats.to_vec();
         let seat = seats.iter().position(|seat| seat.player == player).ok_or("you are not at the table")?;
-        let mut round = self.load(room).ok_or("no cards are dealt")?;
-        let end = round.apply(seat, play, &mut self.rng).map_err(|illegal| illegal.to_string())?;
+        let Hands { mut round, mut chance } = self.load(room).ok_or("no cards are dealt")?;
+        let end = round.apply(seat, play, &mut chance).map_err(|illegal| illegal.to_string())?;
         let mut table = room.state_mut::<Table>();
         let (moves, turns) = (table.moves + 1, table.turns + u32::from(play != Move::Draw));
         table.set_moves(moves);
         table.set_turns(turns);
         let name = name_of(room, player);
-        self.store(room, &round, format!("{name}: {}", in_words(play)));
+        self.store(room, Hands { round, chance }, format!("{name}: {}", in_words(play)));
         if let Some(end) = end {
             self.score(room, end);
         }
@@ -208,11 +253,11 @@ impl Cards {
 
     /// Writes down what a round's winner won; deals again, or ends the game.
     fn score(&mut self, room: &mut Room<Self>, end: End) {
-        let mut seats = room.state::<Table>().seats.to_vec();
+        let (mut seats, target) = (room.state::<Table>().seats.to_vec(), room.state::<Table>().target);
         let winner = end.winner.map(|seat| &mut seats[seat]);
         let won = winner.and_then(|seat| {
             seat.score += end.points;
-            (seat.score >= self.target).then_some(seat.player)
+            (seat.score >= target).then_some(seat.player)
         });
         set_seats(room, seats);
         match won {
@@ -229,15 +274,15 @@ impl Cards {
     }
 
     /// The round as the room's entities hold it; none where no cards are dealt.
-    fn load(&self, room: &Room<Self>) -> Option<Round> {
+    fn load(&self, room: &Room<Self>) -> Option<Hands> {
         let table = room.state::<Table>();
         if table.phase != Phase::Playing {
             return None;
         }
-        let deck = room.get(self.deck?)?;
+        let deck = room.get(Deck::id())?;
         let hand =
             |seat: &Seat| room.private::<Hand>(seat.player).map_or_else(Vec::new, |hand| hand.cards.to_vec());
-        Some(Round {
+        let round = Round {
             stock: deck.order.to_vec(),
             pile: deck.pile.to_vec(),
             hands: table.seats.iter().map(hand).collect(),
@@ -245,11 +290,12 @@ impl Cards {
             turn: table.seats.iter().position(|seat| Some(seat.player) == table.turn)?,
             drawn: table.drawn,
             passes: usize::from(table.passes),
-        })
+        };
+        Some(Hands { round, chance: deck.chance() })
     }
 
     /// Puts the round back into the room's entities, and notes who may know what of it.
-    fn store(&mut self, room: &mut Room<Self>, round: &Round, mut said: String) {
+    fn store(&mut self, room: &mut Room<Self>, Hands { round, chance }: Hands, mut said: String) {
         let mut seats = room.state::<Table>().seats.to_vec();
         for (seat, cards) in seats.iter_mut().zip(&round.hands) {
             seat.cards = cards.len();
@@ -257,15 +303,13 @@ impl Cards {
                 hand.set_cards(Json::new(cards.clone())).expect(FITS);
             }
         }
-        let (order, pile) = (Json::new(round.stock.clone()), Json::new(round.pile.clone()));
-        if let Some(mut deck) = self.deck.and_then(|deck| room.get_mut(deck)) {
-            deck.set_order(order).expect(FITS);
-            deck.set_pile(pile).expect(FITS);
-        } else {
-            self.deck = Some(room.create(Deck { order, pile }).expect("IDs do not run out at a table"));
+        if let Some(mut deck) = room.get_mut(Deck::id()) {
+            deck.set_order(Json::new(round.stock.clone())).expect(FITS);
+            deck.set_pile(Json::new(round.pile.clone())).expect(FITS);
+            deck.set_drawn(chance.get_word_pos() as u64);
         }
-        self.note(&seats, round);
-        self.plant(room, round, &mut said);
+        self.note(&seats, &round);
+        self.plant(room, &round, &mut said);
         let mut table = room.state_mut::<Table>();
         table.set_turn(seats.get(round.turn).map(|seat| seat.player));
         table.set_seats(Json::new(seats)).expect(FITS);
@@ -323,6 +367,8 @@ fn finish(room: &mut Room<Cards>, winner: PlayerId) {
     table.set_phase(Phase::Over);
     table.set_winner(Some(winner));
     table.set_turn(None);
+    // One game is all that this table is for.
+    room.discard_when_empty(true);
 }
 
 fn in_words(play: Move) -> String {

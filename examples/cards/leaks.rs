@@ -23,6 +23,15 @@ impl Ledger {
         self.shown.entry(player).or_default().insert(token);
     }
 
+    /// Notes all that another ledger has, as that of a process that was killed.
+    #[cfg(test)]
+    pub fn merge(&mut self, other: &Ledger) {
+        self.minted.extend(&other.minted);
+        for (player, shown) in &other.shown {
+            self.shown.entry(*player).or_default().extend(shown);
+        }
+    }
+
     /// How many tokens are in bytes that `player` was sent, and were never shown to her.
     pub fn leaks(&self, player: PlayerId, streams: [&[u8]; 2]) -> usize {
         let mut found = BTreeSet::new();

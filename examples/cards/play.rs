@@ -3,12 +3,15 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use room::PlayerId;
+use room::runtime::Identity;
 use room::server::{Server, ServerHandle};
 use room_client::{Client, Event, Status};
 use serde::Serialize;
 
 use crate::game::{Cards, Hand, Leak, Notice, Phase, Seat, Table, schema};
-use crate::rules::DRAWS;
+use crate::keep::Keep;
+use crate::rules::{DRAWS, Move};
 use crate::strategy::choose;
 
 const ROOM: &str = "table";
@@ -53,10 +56,14 @@ pub struct Report {
     bytes_sent: u64,
 }
 
-/// Plays a game to its end and scans every byte that the players were sent.
-pub async fn game(run: Run) -> Result<Report, Failure> {
+/// Plays a game to its end and scans every byte that the players were sent. A game that a killed process left in the
+/// store goes on: its bots are known again by their names.
+pub async fn game(run: Run, keep: &Keep) -> Result<Report, Failure> {
     let make = move |_: &str| Cards::new(run.bots, run.target, run.seed, run.leak);
-    let server = Server::new(make).port(0).max_players(run.bots).tick_rate(TICK_RATE).start().await?;
+    let server = keep.attach(Server::new(make));
+    // Bots are who they say they are.
+    let server = server.authenticate(|bot| async { Ok(Identity::account(bot.name)) });
+    let server = server.port(0).max_players(run.bots).tick_rate(TICK_RATE).sleep_seconds(0).start().await?;
     let url = server.url(ROOM);
     let mut bots = Vec::new();
     for number in 1..=run.bots {
@@ -64,8 +71,24 @@ pub async fn game(run: Run) -> Result<Report, Failure> {
     }
     play(&mut bots).await?;
     let report = report(&server, run, &bots).await;
+    for bot in &mut bots {
+        bot.client.leave().await;
+    }
+    // The room goes with the last of them.
+    let since = Instant::now();
+    while !server.rooms().is_empty() && since.elapsed() < PATIENCE {
+        tokio::time::sleep(LOOK).await;
+    }
     server.shutdown().await;
     report
+}
+
+/// What a player does, if she is in turn, from what she sees.
+pub fn decide(table: &Table, hand: &Hand, player: Option<PlayerId>) -> Option<Move> {
+    let in_turn = table.phase == Phase::Playing && table.turn == player;
+    let top = table.top.filter(|_| in_turn)?;
+    let can_draw = table.drawn < DRAWS && table.stock + table.pile > 1;
+    Some(choose(&hand.cards, &top, table.suit, can_draw))
 }
 
 struct Bot {
@@ -112,14 +135,12 @@ impl Bot {
         let (Some(table), Some(hand)) = (self.client.state::<Table>(), self.client.private::<Hand>()) else {
             return Ok(());
         };
-        let in_turn = table.phase == Phase::Playing && table.turn == self.client.player();
-        let Some(top) = table.top.filter(|_| in_turn && self.moved_at != Some(table.moves)) else {
-            return Ok(());
-        };
-        let can_draw = table.drawn < DRAWS && table.stock + table.pile > 1;
-        let play = choose(&hand.cards, &top, table.suit, can_draw);
-        self.moved_at = Some(table.moves);
-        self.client.send(&play)?;
+        if self.moved_at != Some(table.moves)
+            && let Some(play) = decide(table, hand, self.client.player())
+        {
+            self.moved_at = Some(table.moves);
+            self.client.send(&play)?;
+        }
         Ok(())
     }
 
@@ -195,7 +216,7 @@ mod tests {
     use super::*;
 
     async fn short_game(leak: Leak) -> Report {
-        game(Run { bots: 3, seed: 7, target: 1, leak }).await.unwrap()
+        game(Run { bots: 3, seed: 7, target: 1, leak }, &Keep::temporary().unwrap()).await.unwrap()
     }
 
     #[tokio::test]

@@ -19,6 +19,8 @@ mod game;
 mod load;
 mod serve;
 mod socket;
+#[path = "../common/system.rs"]
+#[allow(dead_code, reason = "other examples use the rest")]
 mod system;
 
 use std::process::ExitCode;

@@ -12,7 +12,9 @@ use tokio::task::JoinSet;
 
 use crate::blocks::Palette;
 use crate::brain::Brain;
+use crate::cpu::{self, Usage};
 use crate::game::Voxel;
+use crate::host::Host;
 use crate::oracle::{Copy, Mismatch, mismatches};
 use crate::shared::{self, Avatar, Chunk, ROOM, World};
 
@@ -29,6 +31,7 @@ const NAMED: usize = 20;
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// What to drive the world with.
+#[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// How many bots.
     pub bots: u32,
@@ -56,6 +59,19 @@ pub struct Report {
     chunk_ratio: f64,
     tick_ms: TickMs,
     dropped_ticks: u64,
+    /// Blocks that all bots took away in a second, and those that they placed.
+    digs_per_second: f64,
+    builds_per_second: f64,
+    /// Whether the room is kept in a store.
+    pub store: bool,
+    /// What its commits took.
+    pub commit_ms_p50: f64,
+    pub commit_ms_p99: f64,
+    /// Processor time of the process, bots and all, for each tick while the bots played; null where the system does not
+    /// tell.
+    pub cpu_ms_per_tick: Option<f64>,
+    /// And that of the server's threads alone.
+    pub cpu_ms_per_tick_server: Option<f64>,
     /// Entities and fields in which a bot's copy differs from the oracle once drained.
     pub mismatches: usize,
 }
@@ -71,10 +87,60 @@ struct TickMs {
 pub async fn drive(server: &ServerHandle<Voxel>, run: &Run) -> Result<Report, Failure> {
     let url = server.url(ROOM);
     let mut bots = join_all(&url, run).await?;
+    let before = Mark::now(server).await?;
     bots = play(bots, server, run).await?;
+    let played = Mark::now(server).await?.since(&before);
     let room = drain(&mut bots, server).await?;
     let found = compare(&room, &bots);
-    report(server, run, &room, found).await
+    report(server, run, &room, &played, found).await
+}
+
+/// Figures that only grow.
+struct Mark {
+    at: Instant,
+    ticks: u64,
+    dug: u32,
+    placed: u32,
+    process_ms: Option<f64>,
+    server: Option<Usage>,
+}
+
+/// What was done between two marks.
+struct Played {
+    digs_per_second: f64,
+    builds_per_second: f64,
+    cpu_ms_per_tick: Option<f64>,
+    cpu_ms_per_tick_server: Option<f64>,
+}
+
+impl Mark {
+    async fn now(server: &ServerHandle<Voxel>) -> Result<Mark, Failure> {
+        let look = server.inspect(ROOM, |_, room| {
+            let count = |of: fn(&Avatar) -> u32| room.all::<Avatar>().map(|(_, avatar)| of(avatar)).sum();
+            (room.tick().0, count(|avatar| avatar.dug), count(|avatar| avatar.placed))
+        });
+        let (ticks, dug, placed) = look.await.ok_or("the room has ended")?;
+        let (process_ms, server) = (cpu::process_ms(), Host::usage());
+        Ok(Mark { at: Instant::now(), ticks, dug, placed, process_ms, server })
+    }
+
+    fn since(&self, before: &Mark) -> Played {
+        let seconds = (self.at - before.at).as_secs_f64();
+        let ticks = (self.ticks - before.ticks).max(1) as f64;
+        let process = self.process_ms.zip(before.process_ms).map(|(now, then)| now - then);
+        let server = self.server.as_ref().zip(before.server.as_ref()).map(|(now, then)| now.ms_since(then));
+        Played {
+            digs_per_second: rounded(f64::from(self.dug - before.dug) / seconds),
+            builds_per_second: rounded(f64::from(self.placed - before.placed) / seconds),
+            cpu_ms_per_tick: process.map(|ms| rounded(ms / ticks)),
+            cpu_ms_per_tick_server: server.map(|ms| rounded(ms / ticks)),
+        }
+    }
+}
+
+/// To three digits behind the point.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
 }
 
 struct Bot {
@@ -230,12 +296,13 @@ async fn report(
     server: &ServerHandle<Voxel>,
     run: &Run,
     room: &Copy,
+    played: &Played,
     mismatches: usize,
 ) -> Result<Report, Failure> {
     let gone = || Failure::from("the room has ended");
     let loop_stats = server.stats(ROOM).await.ok_or_else(gone)?;
     let sync = server.inspect(ROOM, |_, room| room.stats()).await.ok_or_else(gone)?;
-    let ms = |share: f64| (loop_stats.tick_ms(share) * 1000.0).round() / 1000.0;
+    let ms = |share: f64| rounded(loop_stats.tick_ms(share));
     let ratio = sync.piece_plain as f64 / sync.piece_packed.max(1) as f64;
     Ok(Report {
         example: "voxel",
@@ -252,6 +319,13 @@ async fn report(
         chunk_ratio: (ratio * 100.0).round() / 100.0,
         tick_ms: TickMs { p50: ms(0.5), p99: ms(0.99), max: ms(1.0) },
         dropped_ticks: loop_stats.dropped_ticks,
+        digs_per_second: played.digs_per_second,
+        builds_per_second: played.builds_per_second,
+        store: !loop_stats.commit_times.is_empty(),
+        commit_ms_p50: rounded(loop_stats.commit_ms(0.5)),
+        commit_ms_p99: rounded(loop_stats.commit_ms(0.99)),
+        cpu_ms_per_tick: played.cpu_ms_per_tick,
+        cpu_ms_per_tick_server: played.cpu_ms_per_tick_server,
         mismatches,
     })
 }
@@ -260,19 +334,27 @@ async fn report(
 mod tests {
     use std::sync::Arc;
 
-    use room::server::Server;
-
     use super::*;
+    use crate::host::Site;
+    use crate::keep::Keep;
     use crate::terrain::Terrain;
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn what_bots_see_of_the_real_terrain_is_what_the_oracle_says() {
+    #[test]
+    fn what_bots_see_of_the_real_terrain_is_what_the_oracle_says() {
+        let run = Run { bots: 6, seconds: 3, seed: 1 };
         let terrain = Arc::new(Terrain::built_in().unwrap());
-        let server = Server::new(move |_: &str| Voxel::new(terrain.clone())).port(0).start().await.unwrap();
-        let report = drive(&server, &Run { bots: 6, seconds: 3, seed: 1 }).await.unwrap();
-        server.shutdown().await;
+        let site = Site { host: "127.0.0.1".to_owned(), port: 0, terrain, bots: run.bots };
+        let host = Host::start(site, Keep::temporary().unwrap()).unwrap();
+        let threads = tokio::runtime::Runtime::new().unwrap();
+        let report = threads.block_on(drive(&host.handle, &run)).unwrap();
+        host.stop();
         assert_eq!(report.mismatches, 0);
         assert_eq!((report.chunks, report.entities), (1536, 1542));
         assert!(report.enters > 6 * 100 && report.leaves > 0 && report.changes > 0, "{report:?}");
+        assert!(report.store && report.commit_ms_p99 > 0.0 && report.digs_per_second > 0.0, "{report:?}");
+        if cfg!(target_os = "linux") {
+            let (all, server) = (report.cpu_ms_per_tick.unwrap(), report.cpu_ms_per_tick_server.unwrap());
+            assert!(0.0 < server && server < all, "the bots' time is not the server's: {report:?}");
+        }
     }
 }

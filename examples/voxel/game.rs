@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_chacha::rand_core::RngCore;
 use room::prelude::*;
 
-use crate::blocks::{Blocks, block_at, chunk_id, offset, stand, surface};
+use crate::blocks::{Blocks, Palette, block_at, chunk_id, offset, stand, surface};
 use crate::shared::{self, Action, Avatar, Chunk, EYES, Notice, REACH, SPEED, World, chunk_of};
 use crate::terrain::Terrain;
 
@@ -29,9 +29,12 @@ const NAME: usize = 24;
 /// Blocks that an avatar can walk at once after standing for a while.
 const STRIDE: f32 = 3.0;
 
-/// The game.
+/// The game. All that there is of a world is in the room's entities and state; what is here besides the terrain can be
+/// built again from them.
 pub struct Voxel {
+    /// What a new world is made of.
     terrain: Arc<Terrain>,
+    palette: Palette,
     avatars: BTreeMap<PlayerId, Id<Avatar>>,
 }
 
@@ -95,6 +98,21 @@ impl Game for Voxel {
         }
     }
 
+    /// The world goes on as it was left, whatever terrain this process was given. Where avatars stand may be a second
+    /// old, and somebody may have built there since.
+    fn on_wake(&mut self, room: &mut Room<Self>) {
+        if let Some(palette) = Palette::new(room.state::<World>().palette.to_vec()) {
+            self.palette = palette;
+        }
+        self.avatars = room.all::<Avatar>().map(|(id, avatar)| (avatar.owner, id)).collect();
+        for id in self.avatars.values() {
+            let place = room.get(*id).and_then(|avatar| stand(room, &self.palette, block_at(avatar.feet())));
+            if let (Some([_, y, _]), Some(mut avatar)) = (place, room.get_mut(*id)) {
+                avatar.set_y(y as f32);
+            }
+        }
+    }
+
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let name = room.connection(peer.conn).map_or("", Connection::name).trim().to_owned();
         if name.is_empty() {
@@ -132,7 +150,7 @@ impl Game for Voxel {
     fn on_tick(&mut self, room: &mut Room<Self>) {
         let floats = |avatar: &Avatar| {
             let [x, y, z] = block_at(avatar.feet());
-            room.block([x, y - 1, z]).is_some_and(|below| !self.terrain.palette.is_solid(below))
+            room.block([x, y - 1, z]).is_some_and(|below| !self.palette.is_solid(below))
         };
         let falling: Vec<Id<Avatar>> =
             room.all::<Avatar>().filter(|(_, avatar)| floats(avatar)).map(|(id, _)| id).collect();
@@ -154,12 +172,12 @@ impl Game for Voxel {
 impl Voxel {
     /// A room with this terrain.
     pub fn new(terrain: Arc<Terrain>) -> Voxel {
-        Voxel { terrain, avatars: BTreeMap::new() }
+        Voxel { palette: terrain.palette.clone(), terrain, avatars: BTreeMap::new() }
     }
 
     /// A random place near the middle of the world, on the ground, where two blocks of air are.
     fn spawn_place(&self, room: &mut Room<Self>) -> Option<[i32; 3]> {
-        let (low, high) = self.terrain.block_bounds();
+        let (low, high) = (room.state::<World>().low, room.state::<World>().high);
         let middle = |axis: usize| low[axis] + (high[axis] - low[axis]) / 2;
         let spread = |axis: usize| ((high[axis] - low[axis]) / 2).clamp(1, SPAWN);
         (0..256).find_map(|_| {
@@ -167,8 +185,8 @@ impl Voxel {
             let x = middle(0) - spread(0) + (random as u32 % (2 * spread(0)) as u32) as i32;
             let z = middle(2) - spread(2) + ((random >> 32) as u32 % (2 * spread(2)) as u32) as i32;
             let top = high[1] - 1;
-            let ([_, y, _], _) = surface(room, &self.terrain.palette, [x, top, z], top - low[1])?;
-            stand(room, &self.terrain.palette, [x, y + 1, z])
+            let ([_, y, _], _) = surface(room, &self.palette, [x, top, z], top - low[1])?;
+            stand(room, &self.palette, [x, y + 1, z])
         })
     }
 
@@ -193,7 +211,7 @@ impl Voxel {
             return Err("that is too fast");
         }
         let feet = block_at([x, y, z]);
-        let [_, y, _] = stand(room, &self.terrain.palette, feet).ok_or("something is in the way")?;
+        let [_, y, _] = stand(room, &self.palette, feet).ok_or("something is in the way")?;
         if let Some(connection) = room.connection_mut(peer.conn) {
             connection.scratch.blocks -= distance;
         }
@@ -209,11 +227,11 @@ impl Voxel {
     fn dig(&self, room: &mut Room<Self>, peer: Peer, at: [i32; 3]) -> Result<(), &'static str> {
         let (id, avatar) = self.avatar(room, peer.player)?;
         let block = reached(room, avatar, at)?;
-        if block == self.terrain.palette.air {
+        if block == self.palette.air {
             return Err("there is nothing to dig");
         }
         let who = avatar.name.clone();
-        write(room, at, self.terrain.palette.air)?;
+        write(room, at, self.palette.air)?;
         if let Some(mut avatar) = room.get_mut(id) {
             let dug = avatar.dug.saturating_add(1);
             avatar.set_dug(dug);
@@ -223,7 +241,7 @@ impl Voxel {
     }
 
     fn place(&self, room: &mut Room<Self>, peer: Peer, at: [i32; 3], block: u8) -> Result<(), &'static str> {
-        let palette = &self.terrain.palette;
+        let palette = &self.palette;
         let (id, avatar) = self.avatar(room, peer.player)?;
         if !palette.is_solid(block) {
             return Err("that is no block to build with");

@@ -26,7 +26,8 @@ pub struct World {
     pub high: [i32; 3],
 }
 
-/// A player in the world. The position is that of the feet.
+/// A player in the world. The position is that of the feet. Where she is and looks is stored once a second, which is
+/// what a killed server may set her back by; what she did is stored with each change.
 #[derive(Entity, Clone, Debug)]
 #[entity(owner = owner)]
 pub struct Avatar {
@@ -35,16 +36,16 @@ pub struct Avatar {
     /// The player's display name.
     pub name: String,
     /// East.
-    #[field(quantize(step = 0.02, min = -131072.0, max = 131072.0))]
+    #[field(coarse, quantize(step = 0.02, min = -131072.0, max = 131072.0))]
     pub x: f32,
     /// Up.
-    #[field(quantize(step = 0.02, min = -131072.0, max = 131072.0))]
+    #[field(coarse, quantize(step = 0.02, min = -131072.0, max = 131072.0))]
     pub y: f32,
     /// South.
-    #[field(quantize(step = 0.02, min = -131072.0, max = 131072.0))]
+    #[field(coarse, quantize(step = 0.02, min = -131072.0, max = 131072.0))]
     pub z: f32,
     /// Where it looks: radians from east towards south.
-    #[field(quantize(step = 0.01, min = -3.15, max = 3.15))]
+    #[field(coarse, quantize(step = 0.01, min = -3.15, max = 3.15))]
     pub yaw: f32,
     /// Blocks it dug.
     pub dug: u32,

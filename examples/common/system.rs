@@ -10,6 +10,14 @@ pub fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Bytes that this process has in memory, where the system tells.
+pub fn rss() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
 /// Lets this process have so many sockets, where the system limits them.
 #[cfg(unix)]
 pub fn allow_sockets(sockets: usize) -> Result<(), String> {
