@@ -90,16 +90,3 @@ pub fn free_port(seed: u64) -> Result<u16, Failure> {
     }
     Err("no port is free".into())
 }
-
-/// When a room is killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kill {
-    /// Right after its start, or before it has begun.
-    Early,
-    /// While everything changes.
-    Busy,
-    /// While only what is coarse or ephemeral changes.
-    Calm,
-    /// When a slice of a snapshot is committed.
-    InSnapshot,
-}

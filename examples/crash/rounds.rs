@@ -1,6 +1,7 @@
 //! Rounds: the room wakes, is compared with its clients, goes on for a while, and is killed.
 
-use std::collections::BTreeMap;
+mod audit;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -8,9 +9,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::Failure;
-use crate::child::{self, Kill, Running};
-use crate::deeds::{Account, Deed};
-use crate::effects::Effects;
+use crate::child::{self, Running};
+use crate::deeds::Deed;
 use crate::kinds::Mode;
 use crate::luck::Luck;
 use crate::player::{Life, Player};
@@ -22,12 +22,8 @@ const ROOM: &str = "field";
 const TURN: Duration = Duration::from_millis(15);
 /// How long everything may take that has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// From one comparison that failed to the next: what is under way may still come.
-const AGAIN: Duration = Duration::from_millis(250);
-/// How long views may differ in a field at rest.
+/// How long views may differ in a field at rest, and answers may take.
 const REST: Duration = Duration::from_secs(15);
-/// Lives in one question to the room.
-const LIVES: usize = 500;
 /// Lines of differences that are shown of one client.
 const SHOWN: usize = 5;
 
@@ -40,6 +36,19 @@ pub struct Run {
     pub gap_ms: Option<u64>,
     pub store: PathBuf,
     pub side: PathBuf,
+}
+
+/// When a room is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kill {
+    /// Right after its start, or before it has begun.
+    Early,
+    /// While everything changes.
+    Busy,
+    /// While only what is coarse or ephemeral changes.
+    Calm,
+    /// When a slice of a snapshot is committed.
+    InSnapshot,
 }
 
 /// What players do while time passes.
@@ -299,105 +308,6 @@ impl Rounds {
     async fn order(&mut self, mode: Mode) -> Result<(), Failure> {
         self.players[0].say(Deed::Mode(mode));
         self.answered().await
-    }
-
-    /// Compares, in a field at rest.
-    async fn compare(&mut self) -> Result<(), Failure> {
-        self.players.iter_mut().for_each(Player::compare);
-        let until = Instant::now() + REST;
-        loop {
-            let answered = |player: &Player| player.check.differences.is_some();
-            self.wait("what they should see", |rounds| rounds.all(answered)).await?;
-            let differs =
-                |player: &Player| player.check.differences.as_ref().is_some_and(|lines| !lines.is_empty());
-            if Instant::now() > until || !self.players.iter().any(differs) {
-                break;
-            }
-            self.pass(Doing::Nothing, AGAIN.as_millis() as u64).await?;
-            self.players.iter_mut().filter(|player| differs(player)).for_each(Player::compare);
-        }
-        self.players.iter_mut().for_each(Player::claim);
-        self.wait("answers about what they saw", |rounds| rounds.all(|player| player.check.claims == 0))
-            .await?;
-        for player in &mut self.players {
-            let lines = player.check.differences.take().unwrap_or_default();
-            for line in lines.iter().take(SHOWN) {
-                eprintln!("crash: player {}, in run {}: {line}", player.number, self.runs);
-            }
-            self.report.compared += 1;
-            self.report.mismatches += lines.len() as u64;
-            player.memory.settled(&player.client);
-            let session = player.client.session();
-            let went_on = player.killed.drain(..).filter(|killed| Some(*killed) == session).count() as u64;
-            self.report.went_on(went_on);
-            let figures = player.memory.figures;
-            self.wrong += lines.len() as u64 + figures.rolled_back + figures.again;
-        }
-        Ok(())
-    }
-
-    /// The last wake, and the last comparison; then all ledgers and effects.
-    async fn last_round(&mut self) -> Result<(), Failure> {
-        self.start()?;
-        self.settle().await?;
-        self.wait("who leaves", |rounds| rounds.leaving.is_empty()).await?;
-        self.answered().await?;
-        self.order(Mode::Rest).await?;
-        let ledgers = self.ledgers().await?;
-        self.count_effects(&ledgers).await?;
-        for Gone { number, lives, confirmed } in std::mem::take(&mut self.gone) {
-            self.add_lives(number, &lives, confirmed, &ledgers);
-        }
-        for mut player in std::mem::take(&mut self.players) {
-            self.take_figures(&mut player);
-            self.report.add_life(&player.life, ledgers.get(&player.life.number), true, true);
-            self.add_lives(player.number, &player.ended, false, &ledgers);
-        }
-        match self.running.take() {
-            Some(running) => running.stop().await,
-            None => Ok(()),
-        }
-    }
-
-    fn add_lives(&mut self, number: u64, lives: &[Life], confirmed: bool, ledgers: &BTreeMap<u64, Account>) {
-        for (at, life) in lives.iter().enumerate() {
-            // What a room that let her go had heard is all.
-            let said = confirmed && at + 1 == lives.len();
-            if !said && at + 1 < lives.len() {
-                eprintln!("crash: player {number} lost a session");
-            }
-            self.report.add_life(life, ledgers.get(&life.number), said, false);
-        }
-    }
-
-    /// All ledgers that any life may have.
-    async fn ledgers(&mut self) -> Result<BTreeMap<u64, Account>, Failure> {
-        let gone = self.gone.iter().flat_map(|gone| &gone.lives);
-        let here = self.players.iter().flat_map(|player| player.ended.iter().chain([&player.life]));
-        let lives: Vec<u64> = gone.chain(here).map(|life| life.number).collect();
-        for lives in lives.chunks(LIVES) {
-            if !self.players[0].audit(lives) {
-                return Err("too many lives to ask for".into());
-            }
-        }
-        self.wait("the ledgers", |rounds| rounds.players[0].ledgers.len() == lives.len()).await?;
-        let ledgers = std::mem::take(&mut self.players[0].ledgers);
-        Ok(ledgers.into_iter().flatten().map(|account| (account.life, account)).collect())
-    }
-
-    /// Waits until every effect was performed, and counts them.
-    async fn count_effects(&mut self, ledgers: &BTreeMap<u64, Account>) -> Result<(), Failure> {
-        let asked: BTreeMap<u64, u64> = ledgers.iter().map(|(life, account)| (*life, account.pays)).collect();
-        let until = Instant::now() + REST;
-        loop {
-            let lines = std::fs::read_to_string(&self.run.side).unwrap_or_default();
-            let effects = Effects::count(&lines, &asked);
-            if effects.lost == 0 || Instant::now() > until {
-                self.report.add_effects(&effects);
-                return Ok(());
-            }
-            self.pass(Doing::Nothing, 100).await?;
-        }
     }
 
     fn all(&self, is: impl Fn(&Player) -> bool) -> bool {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use room::prelude::*;
 use room_client::testing::{TestClient, TestRoom};
 
 use crate::blocks::tests::palette;
