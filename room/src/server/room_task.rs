@@ -224,10 +224,12 @@ impl<G: Game> RoomTask<G> {
             let step = tokio::select! {
                 biased;
                 () = &mut stopped => return Outcome::Stopped,
-                () = &mut due => Step::Turn,
+                // Before the turn, which is always due where the room does not keep up. Each is of something that a
+                // tick asked for, so they do not keep it from its turn.
                 kept = kept => Step::Kept(kept),
-                Some(command) = self.desk.commands.recv() => Step::Command(command),
                 done = self.errands.next::<G>() => Step::Errand(done),
+                () = &mut due => Step::Turn,
+                Some(command) = self.desk.commands.recv() => Step::Command(command),
                 () = std::future::ready(()), if self.runtime.is_hasty() => Step::Improve,
             };
             let is_turn = matches!(step, Step::Turn);
