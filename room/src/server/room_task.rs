@@ -416,8 +416,11 @@ impl<G: Game> RoomTask<G> {
     /// Whether nobody has been here for long enough.
     fn is_empty(&mut self) -> bool {
         // A session that is held keeps its room, and so does what is not done yet. The runtime is asked only where it matters.
-        let busy = self.runtime.has_arrivals() || self.errands.is_busy();
-        if !self.links.is_empty() || self.runtime.sessions() > 0 || busy {
+        let busy = || {
+            let runtime = &self.runtime;
+            runtime.has_arrivals() || runtime.has_outside() || self.errands.is_busy()
+        };
+        if !self.links.is_empty() || self.runtime.sessions() > 0 || busy() {
             self.empty_since = None;
             return false;
         }
