@@ -100,3 +100,50 @@ async fn a_room_that_does_not_keep_up_still_hears_of_its_commits() {
     }
     server.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_the_last_player_leaves_to_be_done_is_done_before_the_room_sleeps() {
+    let store = MemoryStore::new();
+    let server = mill(&store).await;
+    let mut ada = enter(server.url("a")).await;
+    ada.send("her last will").unwrap();
+    until(&mut ada, |ada| count(ada) == Some(1)).await;
+    // Without a hold, who drops has left.
+    drop(ada);
+    empty(&server).await;
+    assert_eq!(done("her last will"), 1);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_the_last_player_leaves_to_be_done_is_done_before_the_room_is_gone() {
+    let store = MemoryStore::new();
+    let server = mill(&store).await;
+    let mut ada = enter(server.url("a")).await;
+    ada.send("discard").unwrap();
+    ada.send("the result").unwrap();
+    until(&mut ada, |ada| count(ada) == Some(2)).await;
+    // Without a hold, who drops has left.
+    drop(ada);
+    empty(&server).await;
+    assert_eq!(done("the result"), 1);
+    assert_eq!(store.rooms(), Ok(Vec::new()));
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_failed_tick_said_of_the_room_to_others_is_gone_with_it() {
+    let store = MemoryStore::new();
+    let server = Server::new(|_: &str| Mill::default()).port(0).store(store.clone());
+    let server = server.start().await.expect("it starts");
+    let mut ada = enter(server.url("a")).await;
+    ada.send("count").unwrap();
+    until(&mut ada, |ada| count(ada) == Some(1)).await;
+    let code = server.label("a").expect("it runs").code;
+    ada.send("fail").unwrap();
+    until(&mut ada, |ada| count(ada) == Some(2)).await;
+    let label = server.label("a").expect("it runs");
+    assert!(!label.started, "that was not committed");
+    assert_eq!(label.code, code);
+    server.shutdown().await;
+}
