@@ -1,5 +1,8 @@
 //! Servers with a store, over real sockets: stopped, started again, failing, asleep.
 
+#[path = "restart/rough.rs"]
+mod rough;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

@@ -22,7 +22,7 @@ use super::registry::{Make, Place, Ticket};
 use super::shutdown::stopped;
 use super::stats::RoomStats;
 use crate::limits;
-use crate::room::Game;
+use crate::room::{Game, Label};
 use crate::runtime::{Closed, ConnectionId, Join, Payload, Resuming, Runtime, Site, Way};
 use crate::session::{Refusal, code};
 use crate::storage::State;
@@ -142,11 +142,10 @@ pub(super) async fn run<G: Game>(
             Ok(begun) => {
                 let mut task = RoomTask::new(desk, begun);
                 let outcome = task.run().await;
-                site.label.clone_from(task.runtime.room().label());
-                match task.end(outcome).await {
-                    Some(again) => desk = again,
-                    None => return,
-                }
+                let Some((again, label)) = task.end(outcome).await else { return };
+                // What was not kept of it is gone with the rest of the tick.
+                site.label = label.unwrap_or(site.label);
+                desk = again;
             }
             Err(begin::Failed::ForNow(message)) => {
                 tracing::error!(kind = "failed", room = desk.place.name, "the room did not begin: {message}");
@@ -230,10 +229,12 @@ impl<G: Game> RoomTask<G> {
             let step = tokio::select! {
                 biased;
                 () = &mut stopped => return Outcome::Stopped,
-                () = &mut due => Step::Turn,
+                // Before the turn, which is always due where the room does not keep up. Each is of something that a
+                // tick asked for, so they do not keep it from its turn.
                 kept = kept => Step::Kept(kept),
-                Some(command) = self.desk.commands.recv() => Step::Command(command),
                 done = self.errands.next::<G>() => Step::Errand(done),
+                () = &mut due => Step::Turn,
+                Some(command) = self.desk.commands.recv() => Step::Command(command),
                 () = std::future::ready(()), if self.runtime.is_hasty() => Step::Improve,
             };
             let is_turn = matches!(step, Step::Turn);
@@ -420,8 +421,9 @@ impl<G: Game> RoomTask<G> {
     /// Whether nobody has been here for long enough.
     fn is_empty(&mut self) -> bool {
         // A session that is held keeps its room, and so does what is not done yet. The runtime is asked only where it matters.
-        let busy = self.runtime.has_arrivals() || self.errands.is_busy();
-        if !self.links.is_empty() || self.runtime.sessions() > 0 || busy {
+        let runtime = &self.runtime;
+        let busy = || runtime.has_arrivals() || runtime.has_outside() || self.errands.is_busy();
+        if !self.links.is_empty() || runtime.sessions() > 0 || busy() {
             self.empty_since = None;
             return false;
         }
@@ -430,7 +432,8 @@ impl<G: Game> RoomTask<G> {
         now.saturating_sub(since) >= self.desk.place.registry.sleep
     }
 
-    async fn end(mut self, outcome: Outcome) -> Option<Desk<G>> {
+    /// Ends the run. A room that is to be woken leaves its place, and the label that its store has.
+    async fn end(mut self, outcome: Outcome) -> Option<(Desk<G>, Option<Label>)> {
         let room = self.desk.place.name.clone();
         let saved = if self.keeper.is_some() { SAVED } else { NOT_SAVED };
         let (code, reason) = match &outcome {
@@ -460,7 +463,7 @@ impl<G: Game> RoomTask<G> {
         }
         let again = matches!(outcome, Outcome::Failed(_) | Outcome::NotKept(_)) && self.keeper.is_some();
         if again {
-            return Some(self.desk);
+            return Some((self.desk, self.keeper.and_then(|keeper| keeper.label)));
         }
         self.desk.place.leave();
         refuse(&mut self.desk.commands, code, reason).await;

@@ -183,6 +183,14 @@ impl<G: Game> Runtime<G> {
         if self.durable.is_some() { self.leaving.extend(said) } else { self.outside.extend(said) }
     }
 
+    /// Whether something is to be done outside that is not known to be done: a room that ends before loses it, or
+    /// leaves it for when it is woken.
+    #[must_use]
+    pub fn has_outside(&self) -> bool {
+        let effects = self.durable.as_ref().is_some_and(|durable| !durable.effects.is_empty());
+        effects || !(self.room.outside.said.is_empty() && self.leaving.is_empty() && self.outside.is_empty())
+    }
+
     /// An effect was done: it is not asked for again.
     pub fn handle_performed(&mut self, number: u64) {
         if let Some(durable) = &mut self.durable

@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::limits;
+use crate::room::Label;
 use crate::storage::{Commit, Store, StoreError};
 
 /// Gives a room's commits to its store, one at a time, and tries those again that it refuses for now.
 pub(super) struct Keeper {
     store: Arc<dyn Store>,
     under_way: Option<UnderWay>,
+    /// The label that the store has, where it was given one.
+    pub(super) label: Option<Label>,
     /// How long the last commits took.
     pub(super) waits: VecDeque<Duration>,
 }
@@ -44,7 +47,7 @@ const WAITS: usize = 4096;
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn Store>) -> Keeper {
-        Keeper { store, under_way: None, waits: VecDeque::new() }
+        Keeper { store, under_way: None, label: None, waits: VecDeque::new() }
     }
 
     pub(super) fn give(&mut self, commit: Arc<Commit>) {
@@ -80,6 +83,8 @@ impl Keeper {
         let waited = begun.elapsed();
         match given {
             Ok(()) => {
+                let label = commit.label.as_deref().and_then(|label| Label::decode(label).ok());
+                self.label = label.or(self.label.take());
                 self.under_way = None;
                 if self.waits.len() == WAITS {
                     self.waits.pop_front();
