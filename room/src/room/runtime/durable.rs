@@ -231,12 +231,12 @@ impl Durable {
     }
 
     fn kept(&mut self, commit: &Commit, tick: Tick) {
-        self.next += commit.rows.len() as u64;
         self.state = commit.state;
         if commit.state == State::Gone {
-            // The store deletes the log. Should somebody come after all, it begins anew.
+            // The store deletes the log, these rows with it. Should somebody come after all, it begins anew.
             self.known = Known::Foreign;
         } else if !commit.rows.is_empty() {
+            self.next += commit.rows.len() as u64;
             self.known = Known::This;
             self.snapshot.committed(tick);
         }

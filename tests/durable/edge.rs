@@ -1,0 +1,60 @@
+//! What is at the edge of what a durable room meets: late answers of the store, bounds, clocks, names.
+
+use std::time::Duration;
+
+use room::prelude::*;
+use room::runtime::{ConnectionId, Identity, Join, Origin, Runtime, Settings, Site};
+use room::session::{Hello, Token};
+use room::storage::{MemoryStore, State, Store};
+use room_client::Status;
+
+use super::game::{Ask, Purse, Rock, Walker, World, room, room_with};
+
+fn open<G: Game>(game: G, settings: Settings, store: &MemoryStore, unix: u64) -> Runtime<G> {
+    let taken = store.take("a").expect("it is there");
+    let site = Site { name: "a".into(), ..Site::default() };
+    Runtime::open(game, settings, [9; 32], Origin { site, taken, unix }).expect("it wakes")
+}
+
+/// A tick without the store's answer.
+fn step<G: Game>(runtime: &mut Runtime<G>) {
+    runtime.tick(Duration::from_millis(50 * runtime.now().0));
+    while runtime.poll_transmit().is_some() {}
+}
+
+fn keep<G: Game>(runtime: &mut Runtime<G>, store: &MemoryStore) {
+    if let Some(commit) = runtime.poll_commit() {
+        store.keep(&commit).expect("it is the owner's");
+        runtime.handle_committed();
+        while runtime.poll_transmit().is_some() {}
+    }
+}
+
+fn run<G: Game>(runtime: &mut Runtime<G>, store: &MemoryStore, ticks: u64) {
+    for _ in 0..ticks {
+        step(runtime);
+        keep(runtime, store);
+    }
+}
+
+fn join<G: Game>(runtime: &mut Runtime<G>, conn: u64, account: &str) {
+    let hello = Hello { name: format!("player {conn}"), ..Hello::default() };
+    let join = Join { hello, identity: Identity::account(account), token: Token([conn as u8; 16]) };
+    runtime.handle_open(ConnectionId(conn), Duration::ZERO, join);
+}
+
+#[test]
+fn a_room_that_is_discarded_with_something_new_in_it_begins_its_log_anew() {
+    let store = MemoryStore::new();
+    let mut room = open(World::default(), Settings::default(), &store, 5);
+    run(&mut room, &store, 1);
+    room.parts_mut().1.create(Rock::default()).expect("it is short");
+    room.rest(State::Gone);
+    keep(&mut room, &store);
+    assert_eq!(store.rooms(), Ok(Vec::new()));
+    // Somebody was on the way in.
+    join(&mut room, 1, "ada");
+    run(&mut room, &store, 2);
+    let woken = open(World::default(), Settings::default(), &store, 5);
+    assert_eq!((woken.room().count::<Rock>(), woken.room().sessions()), (1, 1));
+}
