@@ -58,3 +58,26 @@ fn a_room_that_is_discarded_with_something_new_in_it_begins_its_log_anew() {
     let woken = open(World::default(), Settings::default(), &store, 5);
     assert_eq!((woken.room().count::<Rock>(), woken.room().sessions()), (1, 1));
 }
+
+#[test]
+fn coarse_fields_are_stored_though_the_store_is_slow() {
+    let store = MemoryStore::new();
+    let mut room = open(World::default(), Settings::default(), &store, 5);
+    let (_, it) = room.parts_mut();
+    let (walker, rock) =
+        (it.create(Walker::default()).expect("it is short"), it.create(Rock::default()).expect("it is short"));
+    for n in 1..200 {
+        let (_, it) = room.parts_mut();
+        it.get_mut(walker).expect("it lives").set_x(f64::from(n));
+        it.get_mut(rock).expect("it lives").set_label(n.to_string()).expect("it is short");
+        step(&mut room);
+        if room.now().0 % 20 != 19 {
+            keep(&mut room, &store);
+        }
+    }
+    keep(&mut room, &store);
+    let at = room.room().get(walker).expect("it lives").x;
+    let woken = open(World::default(), Settings::default(), &store, 5);
+    let stored = woken.room().get(walker).expect("it lives").x;
+    assert!(at - stored <= 25.0, "{at} was {stored}");
+}

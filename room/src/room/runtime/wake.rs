@@ -136,6 +136,7 @@ impl<G: Game> Runtime<G> {
             known,
             numbers: Numbers::default(),
             coarse: Bits::default(),
+            coarse_at: self.room.tick,
             accounts: Default::default(),
             effects: Default::default(),
             performed: Vec::new(),
@@ -165,6 +166,7 @@ impl<G: Game> Runtime<G> {
         }
         let (now, tick_rate) = (self.room.tick, u64::from(self.settings.tick_rate));
         let Some(durable) = &mut self.durable else { return };
+        durable.coarse_at = begin;
         durable.runs = image.runs.clone();
         while durable.runs.len() > limits::INCARNATIONS {
             durable.runs.pop_first();
