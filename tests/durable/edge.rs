@@ -81,3 +81,23 @@ fn coarse_fields_are_stored_though_the_store_is_slow() {
     let stored = woken.room().get(walker).expect("it lives").x;
     assert!(at - stored <= 25.0, "{at} was {stored}");
 }
+
+#[test]
+fn who_has_taken_a_great_many_events_is_held_like_anybody_else() {
+    let mut room = room_with(Settings { events_most: 20, ..Settings::default() });
+    let (ada, bo) = (room.join("ada"), room.join("bo"));
+    room.edit(|_, room| {
+        for n in 0..60 {
+            room.broadcast(&format!("line {n}")).unwrap();
+        }
+    });
+    room.advance(5);
+    assert_eq!(ada.messages::<String>().len(), 60);
+    room.advance(5);
+    room.drop_link(&ada);
+    room.kill_and_wake();
+    room.advance(45);
+    assert_eq!(bo.status(), Status::Joined);
+    room.resume(&ada);
+    assert_eq!(ada.status(), Status::Joined, "she has acknowledged all of them");
+}
