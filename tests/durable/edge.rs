@@ -101,3 +101,22 @@ fn who_has_taken_a_great_many_events_is_held_like_anybody_else() {
     room.resume(&ada);
     assert_eq!(ada.status(), Status::Joined, "she has acknowledged all of them");
 }
+
+#[test]
+fn an_account_without_a_name_is_one_like_any_other() {
+    let store = MemoryStore::new();
+    let mut room = open(World::default(), Settings::default(), &store, 5);
+    join(&mut room, 1, "");
+    run(&mut room, &store, 2);
+    let player = room.room().presences().next().expect("she is there").player;
+    // Enough for a snapshot.
+    for _ in 0..20 {
+        let rock = Rock { data: vec![7; 40_000].into(), ..Rock::default() };
+        room.parts_mut().1.create(rock).expect("it is short");
+        run(&mut room, &store, 1);
+    }
+    let mut room = open(World::default(), Settings::default(), &store, 6);
+    join(&mut room, 2, "");
+    run(&mut room, &store, 2);
+    assert_eq!(room.room().presences().map(|presence| presence.player).collect::<Vec<_>>(), [player]);
+}
