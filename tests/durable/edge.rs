@@ -64,8 +64,10 @@ fn coarse_fields_are_stored_though_the_store_is_slow() {
     let store = MemoryStore::new();
     let mut room = open(World::default(), Settings::default(), &store, 5);
     let (_, it) = room.parts_mut();
-    let (walker, rock) =
-        (it.create(Walker::default()).expect("it is short"), it.create(Rock::default()).expect("it is short"));
+    let (walker, rock) = (
+        it.create(Walker::default()).expect("it is short"),
+        it.create(Rock::default()).expect("it is short"),
+    );
     for n in 1..200 {
         let (_, it) = room.parts_mut();
         it.get_mut(walker).expect("it lives").set_x(f64::from(n));
@@ -119,4 +121,41 @@ fn an_account_without_a_name_is_one_like_any_other() {
     join(&mut room, 2, "");
     run(&mut room, &store, 2);
     assert_eq!(room.room().presences().map(|presence| presence.player).collect::<Vec<_>>(), [player]);
+}
+
+#[test]
+fn who_left_while_nobody_knew_the_time_is_not_forgotten_when_it_is_known() {
+    let store = MemoryStore::new();
+    let mut room =
+        open(World::default(), Settings { hold_seconds: Some(0), ..Settings::default() }, &store, 0);
+    join(&mut room, 1, "ada");
+    run(&mut room, &store, 2);
+    let player = room.room().presences().next().expect("she is there").player;
+    room.parts_mut().1.private_mut::<Purse>(player).expect("she has one").set_coins(7);
+    room.handle_close(ConnectionId(1), Duration::ZERO, room::runtime::Closed::Broken);
+    run(&mut room, &store, 2);
+    assert_eq!(room.room().sessions(), 0);
+    room.handle_time(1_800_000_000);
+    run(&mut room, &store, 2);
+    assert_eq!(room.room().private::<Purse>(player), Some(&Purse { coins: 7 }));
+    room.handle_time(1_800_000_000 + 23 * 3600);
+    let mut room = open(World::default(), Settings::default(), &store, 1_800_000_000 + 23 * 3600);
+    assert_eq!(room.room().private::<Purse>(player), Some(&Purse { coins: 7 }));
+    room.handle_time(1_800_000_000 + 25 * 3600);
+    assert_eq!(room.room().private::<Purse>(player), None);
+}
+
+#[test]
+fn the_longest_retention_is_for_ever() {
+    let store = MemoryStore::new();
+    let settings =
+        Settings { hold_seconds: Some(0), retention_hours: Some(u64::MAX / 3600), ..Settings::default() };
+    let mut room = open(World::default(), settings, &store, 1_800_000_000);
+    join(&mut room, 1, "ada");
+    run(&mut room, &store, 2);
+    let player = room.room().presences().next().expect("she is there").player;
+    room.handle_close(ConnectionId(1), Duration::ZERO, room::runtime::Closed::Broken);
+    run(&mut room, &store, 2);
+    room.handle_time(1_900_000_000);
+    assert!(room.room().private::<Purse>(player).is_some());
 }
