@@ -159,3 +159,50 @@ fn the_longest_retention_is_for_ever() {
     room.handle_time(1_900_000_000);
     assert!(room.room().private::<Purse>(player).is_some());
 }
+
+#[test]
+fn a_test_kills_its_room_as_often_as_it_likes() {
+    let mut room = room();
+    for _ in 0..300 {
+        room.kill_and_wake();
+    }
+}
+
+mod poor {
+    use super::*;
+
+    pub(super) struct Poor;
+
+    impl Game for Poor {
+        type Event = Ask;
+        type Scratch = ();
+        fn schema() -> Schema {
+            Schema::new().entity::<Rock>()
+        }
+    }
+
+    pub(super) struct Rich;
+
+    impl Game for Rich {
+        type Event = Ask;
+        type Scratch = ();
+        fn schema() -> Schema {
+            Schema::new().private::<Purse>().entity::<Rock>()
+        }
+    }
+}
+
+#[test]
+fn who_goes_on_in_a_build_with_private_state_has_it() {
+    let store = MemoryStore::new();
+    let mut room = open(poor::Poor, Settings::default(), &store, 5);
+    join(&mut room, 1, "ada");
+    run(&mut room, &store, 2);
+    let player = room.room().presences().next().expect("she is there").player;
+    let mut room = open(poor::Rich, Settings::default(), &store, 5);
+    assert_eq!(room.room().sessions(), 1);
+    assert_eq!(room.room().private::<Purse>(player), Some(&Purse::default()));
+    run(&mut room, &store, 2);
+    let room = open(poor::Rich, Settings::default(), &store, 5);
+    assert_eq!(room.room().private_players().count(), 1);
+}

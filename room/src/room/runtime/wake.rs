@@ -112,6 +112,11 @@ impl<G: Game> Runtime<G> {
         runtime.attach(room, &taken, stored_schema, if foreign { Known::Foreign } else { Known::Others });
         runtime.restore(&image, &taken);
         let dropped = runtime.hold_all();
+        // Where the schema has such a kind by now: a player who goes on has it as one who joins.
+        let players: Vec<_> = runtime.room.sessions.iter().map(|(_, session)| session.player).collect();
+        for player in players {
+            runtime.room.world.ensure_private(player);
+        }
         runtime.room.present_all();
         runtime.forget_accounts();
         runtime.game.on_wake(&mut runtime.room);
