@@ -4,6 +4,8 @@
 mod away;
 #[path = "durable/change.rs"]
 mod change;
+#[path = "durable/edge.rs"]
+mod edge;
 #[path = "durable/game.rs"]
 mod game;
 #[path = "durable/kill.rs"]

@@ -12,7 +12,7 @@ pub(super) struct Kept<G: Game> {
     make: Box<dyn Fn() -> G>,
     settings: Settings,
     store: MemoryStore,
-    runs: u8,
+    runs: u64,
 }
 
 /// When the world outside begins.
@@ -28,7 +28,9 @@ impl<G: Game> Kept<G> {
         let taken = self.store.take(NAME).unwrap_or_else(|error| panic!("{error}"));
         let site = Site { name: NAME.to_owned(), ..Site::default() };
         let origin = Origin { site, taken, unix };
-        let runtime = Runtime::open((self.make)(), self.settings.clone(), [self.runs; 32], origin);
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.runs.to_le_bytes());
+        let runtime = Runtime::open((self.make)(), self.settings.clone(), seed, origin);
         runtime.unwrap_or_else(|error| panic!("{error}"))
     }
 }

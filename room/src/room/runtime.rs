@@ -59,7 +59,7 @@ pub struct Runtime<G: Game> {
     inbox: Inbox<G>,
     accounts: BTreeMap<String, Account>,
     next_player: u32,
-    /// The time of the world outside, in seconds since 1970, as the driver last said.
+    /// The time of the world outside, in seconds since 1970, as the driver last said; 0 where nobody knows.
     unix: u64,
     out: Out,
     /// What the driver is to do outside; and what waits for a commit before that.
@@ -80,7 +80,7 @@ pub struct Runtime<G: Game> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Account {
     player: PlayerId,
-    /// When her last session ended, in seconds since 1970; none while she has one.
+    /// When her last session ended, in seconds since 1970, 0 where nobody knew the time; none while she has one.
     left: Option<u64>,
 }
 

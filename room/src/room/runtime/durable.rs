@@ -39,6 +39,8 @@ pub(super) struct Durable {
     pub(super) numbers: Numbers,
     /// Slots with coarse fields that changed and were not stored.
     pub(super) coarse: Bits,
+    /// When they were last stored, or would have been.
+    pub(super) coarse_at: Tick,
     /// Accounts that changed.
     pub(super) accounts: BTreeSet<String>,
     /// What is to be done outside, and is not known to be done: keys and payloads by number.
@@ -231,12 +233,12 @@ impl Durable {
     }
 
     fn kept(&mut self, commit: &Commit, tick: Tick) {
-        self.next += commit.rows.len() as u64;
         self.state = commit.state;
         if commit.state == State::Gone {
-            // The store deletes the log. Should somebody come after all, it begins anew.
+            // The store deletes the log, these rows with it. Should somebody come after all, it begins anew.
             self.known = Known::Foreign;
         } else if !commit.rows.is_empty() {
+            self.next += commit.rows.len() as u64;
             self.known = Known::This;
             self.snapshot.committed(tick);
         }
@@ -272,7 +274,9 @@ impl Durable {
             }
         }
         let second = limits::COARSE_SECONDS * u64::from(room.tick_rate);
-        if tick.0 % second < u64::from(room.send_every) || last {
+        // Counted from the last time, for a commit on its way may keep any tick from being sealed.
+        if tick.0 >= self.coarse_at.0 + second || last {
+            self.coarse_at = tick;
             for slot in self.coarse.iter().filter(|slot| world.is_live(*slot)) {
                 put_entity(room, slot, Some(world.coarse(slot)), rows);
             }

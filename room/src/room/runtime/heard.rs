@@ -157,12 +157,15 @@ impl<G: Game> Runtime<G> {
 
     fn acknowledge(&mut self, conn: ConnectionId, id: SessionId, ack: Ack) {
         let (now, mut progress) = (self.room.tick, false);
+        let (most, bytes) = (self.settings.events_most, self.settings.events_bytes);
         if let Some(viewer) = self.room.by_id.get(&conn).copied() {
             progress = self.room.views_mut().acknowledge(viewer, ack, now);
         }
         if let Some(session) = self.room.sessions.get_mut(id) {
             let confirmed = session.tokens.confirm();
-            progress |= session.outbox.acknowledge(ack.events);
+            let past = session.outbox.len() > most || session.outbox.bytes() > bytes;
+            let taken = session.outbox.acknowledge(ack.events);
+            progress |= taken;
             if progress {
                 session.quiet_since = None;
             }
@@ -172,6 +175,10 @@ impl<G: Game> Runtime<G> {
             }
             if confirmed {
                 self.room.sessions.changed(id);
+            }
+            // Stored lazily, but not where a session that a kill holds would be past its bounds without it.
+            if taken && past {
+                self.room.sessions.progressed(id);
             }
         }
     }

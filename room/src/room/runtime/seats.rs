@@ -257,8 +257,18 @@ impl<G: Game> Runtime<G> {
     /// Forgets accounts whose players have been away for so long that nothing is kept for them.
     pub(super) fn forget_accounts(&mut self) {
         let Some(hours) = self.settings.retention_hours else { return };
-        let now = self.unix;
-        let over = |account: &Account| account.left.is_some_and(|left| left + hours * 3600 <= now);
+        let (now, seconds) = (self.unix, hours.saturating_mul(3600));
+        if now == 0 {
+            return;
+        }
+        // Who left while nobody knew the time counts as leaving now.
+        for (name, account) in self.accounts.iter_mut().filter(|(_, account)| account.left == Some(0)) {
+            account.left = Some(now);
+            if let Some(durable) = &mut self.durable {
+                durable.accounts.insert(name.clone());
+            }
+        }
+        let over = |account: &Account| account.left.is_some_and(|left| left.saturating_add(seconds) <= now);
         let forgotten: Vec<String> =
             self.accounts.iter().filter(|(_, account)| over(account)).map(|(name, _)| name.clone()).collect();
         for name in forgotten {

@@ -39,7 +39,7 @@ struct Slices {
 /// How far it is: what it has is up to here.
 enum At {
     Numbers,
-    Accounts(String),
+    Accounts(Option<String>),
     Sessions(Option<SessionId>),
     /// Behind this message of a session.
     Messages(SessionId, u64),
@@ -119,14 +119,14 @@ impl<G: Game> Runtime<G> {
                 durable.put_begin(self.room.tick, rows);
                 durable.all_numbers(&self.room).iter().for_each(|entry| rows.push(entry));
                 durable.caution.put_all(self.room.tick, rows);
-                At::Accounts(String::new())
+                At::Accounts(None)
             }
             At::Accounts(after) => {
-                let next = self.accounts.range::<str, _>((Bound::Excluded(after.as_str()), Bound::Unbounded));
-                match next.into_iter().next() {
+                let behind = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                match self.accounts.range::<str, _>((behind, Bound::Unbounded)).next() {
                     Some((name, account)) => {
                         rows.push(&account.entry(name));
-                        At::Accounts(name.clone())
+                        At::Accounts(Some(name.clone()))
                     }
                     None => At::Sessions(None),
                 }

@@ -112,6 +112,11 @@ impl<G: Game> Runtime<G> {
         runtime.attach(room, &taken, stored_schema, if foreign { Known::Foreign } else { Known::Others });
         runtime.restore(&image, &taken);
         let dropped = runtime.hold_all();
+        // Where the schema has such a kind by now: a player who goes on has it as one who joins.
+        let players: Vec<_> = runtime.room.sessions.iter().map(|(_, session)| session.player).collect();
+        for player in players {
+            runtime.room.world.ensure_private(player);
+        }
         runtime.room.present_all();
         runtime.forget_accounts();
         runtime.game.on_wake(&mut runtime.room);
@@ -136,6 +141,7 @@ impl<G: Game> Runtime<G> {
             known,
             numbers: Numbers::default(),
             coarse: Bits::default(),
+            coarse_at: self.room.tick,
             accounts: Default::default(),
             effects: Default::default(),
             performed: Vec::new(),
@@ -165,6 +171,7 @@ impl<G: Game> Runtime<G> {
         }
         let careful = limits::CAUTIOUS_SECONDS * u64::from(self.settings.tick_rate);
         let Some(durable) = &mut self.durable else { return };
+        durable.coarse_at = begin;
         durable.runs = image.runs.clone();
         while durable.runs.len() > limits::INCARNATIONS {
             durable.runs.pop_first();

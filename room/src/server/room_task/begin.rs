@@ -31,8 +31,12 @@ pub(super) async fn begin<G: Game>(
     let (threads, store) = (place.registry.threads.clone(), place.registry.store.clone());
     let made = tokio::task::spawn_blocking(move || {
         let mut runtime = match store {
-            None => Runtime::at(site, make(&name), settings, seed)
-                .map_err(|error| Failed::ForGood(code::FAILED, error.to_string()))?,
+            None => {
+                let mut runtime = Runtime::at(site, make(&name), settings, seed)
+                    .map_err(|error| Failed::ForGood(code::FAILED, error.to_string()))?;
+                runtime.handle_time(unix_seconds());
+                runtime
+            }
             Some(store) => {
                 let taken = store.take(&name).map_err(of_store)?;
                 let fresh = taken.rows.is_empty();
