@@ -2,6 +2,8 @@
 
 #[path = "durable/away.rs"]
 mod away;
+#[path = "durable/fail.rs"]
+mod fail;
 #[path = "durable/game.rs"]
 mod game;
 #[path = "durable/kill.rs"]

@@ -60,6 +60,8 @@ pub(crate) enum Ask {
     /// Asks for something outside.
     Pay(String),
     Panic,
+    /// Makes the tick panic.
+    Poison,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +70,7 @@ pub(crate) struct World {
     pub(crate) drops: Vec<(PlayerId, Dropped)>,
     pub(crate) leaves: Vec<PlayerId>,
     pub(crate) handled: Vec<String>,
+    poisoned: bool,
 }
 
 impl Game for World {
@@ -103,6 +106,10 @@ impl Game for World {
     fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, ask: Ask) {
         self.handled.push(format!("{ask:?}"));
         self.obey(room, peer, ask).expect("the test asks for what there is");
+    }
+
+    fn on_tick(&mut self, _: &mut Room<Self>) {
+        assert!(!self.poisoned, "the test asked for it");
     }
 
     fn on_drop(&mut self, _: &mut Room<Self>, player: PlayerId, _: SessionId, how: Dropped) {
@@ -169,6 +176,7 @@ impl World {
             Ask::Say(text) => room.broadcast(&text)?,
             Ask::Pay(what) => room.after_commit(&what)?,
             Ask::Panic => panic!("the test asked for it"),
+            Ask::Poison => self.poisoned = true,
         }
         Ok(())
     }
