@@ -6,6 +6,8 @@ mod away;
 mod change;
 #[path = "durable/edge.rs"]
 mod edge;
+#[path = "durable/fail.rs"]
+mod fail;
 #[path = "durable/game.rs"]
 mod game;
 #[path = "durable/kill.rs"]

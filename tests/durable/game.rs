@@ -60,6 +60,8 @@ pub(crate) enum Ask {
     /// Asks for something outside.
     Pay(String),
     Panic,
+    /// Makes the tick panic.
+    Poison,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +70,7 @@ pub(crate) struct World {
     pub(crate) drops: Vec<(PlayerId, Dropped)>,
     pub(crate) leaves: Vec<PlayerId>,
     pub(crate) handled: Vec<String>,
+    poisoned: bool,
 }
 
 impl Game for World {
@@ -104,6 +107,10 @@ impl Game for World {
         self.handled.push(format!("{ask:?}"));
         // What is gone by now cannot be had.
         let _ = self.obey(room, peer, ask);
+    }
+
+    fn on_tick(&mut self, _: &mut Room<Self>) {
+        assert!(!self.poisoned, "the test asked for it");
     }
 
     fn on_drop(&mut self, _: &mut Room<Self>, player: PlayerId, _: SessionId, how: Dropped) {
@@ -170,6 +177,7 @@ impl World {
             Ask::Say(text) => room.broadcast(&text)?,
             Ask::Pay(what) => room.after_commit(&what)?,
             Ask::Panic => panic!("the test asked for it"),
+            Ask::Poison => self.poisoned = true,
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ impl Book {
         &mut self,
         welcome: &Welcome<'_>,
         conn: u64,
-        presented: Option<Token>,
+        presented: Option<(Token, u64)>,
         lies: bool,
         durable: bool,
     ) {
@@ -168,7 +168,11 @@ impl Book {
         }
         (self.confirmed, self.leaving) = (None, false);
         self.blurred.clear();
-        self.presented = presented;
+        // Where it skips something, that is what it knows to be acknowledged.
+        if presented.is_some_and(|(_, received)| received < welcome.sent) {
+            self.acknowledged = welcome.sent;
+        }
+        self.presented = presented.map(|(token, _)| token);
         self.fresh = welcome.token;
         self.tokens.push(welcome.token);
         self.epoch = welcome.epoch;

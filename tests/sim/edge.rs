@@ -53,8 +53,8 @@ pub(crate) struct Socket {
     pub(crate) loses_welcome: bool,
     heard: u64,
     pub(crate) account: Option<String>,
-    /// The token with which it came.
-    pub(crate) presented: Option<Token>,
+    /// The token with which it came, and the last message that it said it has.
+    pub(crate) presented: Option<(Token, u64)>,
     /// The one that it is given.
     pub(crate) fresh: Token,
     pub(crate) flow: Flow,
@@ -310,7 +310,7 @@ impl Sim {
         let Stage::Auth { hello, account, .. } = std::mem::replace(&mut socket.stage, Stage::In) else {
             return;
         };
-        socket.presented = hello.resume.as_ref().map(|resume| resume.token);
+        socket.presented = hello.resume.as_ref().map(|resume| (resume.token, resume.received));
         let identity = account.map_or_else(Identity::guest, Identity::account);
         let join = Join { hello: *hello, identity, token: socket.fresh };
         self.resumes.insert(id, join.hello.resume.clone());
@@ -344,7 +344,8 @@ impl Sim {
     pub(crate) fn expire(&mut self, tick: u64, room: bool) {
         let at_once = self.plan.settings.hold_seconds == Some(0);
         let over = |book: &Book| {
-            (at_once && book.closing.is_some_and(|since| since < tick))
+            // Who leaves stays until what she sent before is handled.
+            (at_once && !book.leaving && book.closing.is_some_and(|since| since < tick))
                 || book.life(tick.saturating_sub(1)) == Life::No
         };
         let over: Vec<SessionId> =

@@ -389,8 +389,8 @@ impl Sim {
         let Some(number) = number else {
             let due = book.said.get(page.reading.cursor as usize);
             panic!(
-                "page {id} is told {said:?}; after {} of session {session} comes {due:?}",
-                page.reading.cursor
+                "page {id} is told {said:?}; after {} of session {session}, which skips {}, comes {due:?}",
+                page.reading.cursor, page.reading.jump
             );
         };
         page.reading.cursor = number;

@@ -231,9 +231,9 @@ impl Sim {
         self.freeze(false);
     }
 
-    /// Whether the room is up, and has nothing on its way.
+    /// Whether the room is up or asleep, and has nothing on its way.
     fn settled(&self) -> bool {
-        self.fate.is_up() && !self.fate.lags() && self.errands.open() == 0
+        (self.fate.is_up() || self.fate.life == Life::Asleep) && !self.fate.lags() && self.errands.open() == 0
     }
 
     /// Nothing changes any more after a last large change, and links break while it is on its way: what they lose
@@ -241,6 +241,9 @@ impl Sim {
     fn last_storm(&mut self) {
         let begun = self.now;
         while !self.fate.is_up() {
+            if self.fate.life == Life::Asleep {
+                self.begin();
+            }
             self.step();
             assert!(self.now < begun + REST, "the room does not begin");
         }

@@ -215,6 +215,8 @@ impl Sim {
         if let Some(book) = self.books.get_mut(&welcome.session) {
             assert_eq!(book.account, account, "the session's account");
             book.go_on(welcome, id, presented, lies, durable);
+            let acknowledged = book.acknowledged;
+            self.trace(|| format!("session {number} has acknowledged {acknowledged}"));
         } else {
             let before = before.expect("a session begins with a join");
             self.books.insert(welcome.session, Book::new(welcome, id, account, before, durable));

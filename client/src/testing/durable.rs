@@ -81,6 +81,19 @@ impl<G: Game> TestRoom<G> {
         }
     }
 
+    /// Ends the room as one that failed: to be called after a hook panicked and the panic was caught. The room's next
+    /// run is careful with the events that it is sent.
+    ///
+    /// # Panics
+    /// If the room has no store, or cannot be woken; or as the hooks of the woken room do.
+    pub fn fail_and_wake(&mut self) {
+        self.commit();
+        if let (Some(kept), Some(commit)) = (&self.store, self.runtime.failure()) {
+            kept.store.keep(&commit).unwrap_or_else(|error| panic!("{error}"));
+        }
+        self.kill_and_wake();
+    }
+
     /// The store of a room that has one.
     #[must_use]
     pub fn store(&self) -> Option<&MemoryStore> {

@@ -17,9 +17,14 @@ pub(super) struct Caution {
     /// The last failure, and up to when the room is careful for it, whichever run it is then.
     failed: Tick,
     until: Tick,
-    /// Events that failed runs were about to handle, and in how many.
+    /// Events that may fail the room, and in how many failed runs they were tried.
     tried: BTreeMap<(SessionId, u64), u32>,
     trying: Option<((SessionId, u64), Noted)>,
+    /// The event whose hook runs. It is still there after a panic.
+    running: Option<(SessionId, u64)>,
+    /// The session whose event was tried last, and when; and the next one of it, which goes behind those of others.
+    last: Option<(SessionId, Tick)>,
+    next: Option<(SessionId, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +49,7 @@ impl Caution {
     /// For a room that failed in a tick, and is careful for so many.
     pub(super) fn new(failed: Option<Tick>, careful: u64, tried: BTreeMap<(SessionId, u64), u32>) -> Caution {
         let until = failed.map_or(Tick::ZERO, |tick| Tick(tick.0 + careful));
-        Caution { failed: failed.unwrap_or_default(), until, tried, trying: None }
+        Caution { failed: failed.unwrap_or_default(), until, tried, ..Caution::default() }
     }
 
     /// Says what to do with the next event of a session.
@@ -56,7 +61,14 @@ impl Caution {
             return Verdict::Handle;
         }
         match self.trying {
-            Some((trying, Noted::Kept)) if trying == event => Verdict::Handle,
+            Some((trying, Noted::Kept)) if trying == event => {
+                self.last = Some((event.0, now));
+                Verdict::Handle
+            }
+            None if self.last == Some((event.0, now)) => {
+                self.next = Some(event);
+                Verdict::Wait
+            }
             None => {
                 self.trying = Some((event, Noted::No));
                 Verdict::Wait
@@ -65,8 +77,14 @@ impl Caution {
         }
     }
 
-    /// An event was handled, or its session is over.
+    /// The hook of an event begins.
+    pub(super) fn begins(&mut self, event: (SessionId, u64)) {
+        self.running = Some(event);
+    }
+
+    /// An event was handled, or given up.
     pub(super) fn done(&mut self, event: (SessionId, u64)) {
+        self.running = None;
         self.tried.remove(&event);
         if self.trying.is_some_and(|(trying, _)| trying == event) {
             self.trying = None;
@@ -76,6 +94,7 @@ impl Caution {
     /// Events of a session are not handled any more.
     pub(super) fn ended(&mut self, session: SessionId) {
         self.tried.retain(|(of, _), _| *of != session);
+        self.next.take_if(|(of, _)| *of == session);
         if self.trying.is_some_and(|((of, _), _)| of == session) {
             self.trying = None;
         }
@@ -83,9 +102,28 @@ impl Caution {
 
     /// Says what is being tried, where the log does not know it yet.
     pub(super) fn put(&mut self, rows: &mut Rows) {
+        let next = self.next.take();
+        if self.trying.is_none() {
+            self.trying = next.map(|event| (event, Noted::No));
+        }
         if let Some((event, noted @ Noted::No)) = &mut self.trying {
             rows.push(&Entry::Trying { session: event.0, number: event.1 });
             *noted = Noted::InCommit;
+        }
+    }
+
+    /// Says that the run failed, and in which event's hook, where it was in one. Nobody else is to blame then.
+    pub(super) fn put_failure(&self, rows: &mut Rows) {
+        rows.push(&Entry::Failed);
+        let Some(running) = self.running else { return };
+        let noted = self.trying.filter(|(_, noted)| *noted == Noted::Kept).map(|(event, _)| event);
+        if noted == Some(running) {
+            return;
+        }
+        // It was not noted that it is tried, which does not count; from now on it is.
+        for event in noted.into_iter().chain([running]) {
+            let times = self.tried.get(&event).copied().unwrap_or(0);
+            rows.push(&Entry::Tried { session: event.0, number: event.1, times });
         }
     }
 

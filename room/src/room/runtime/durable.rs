@@ -130,7 +130,7 @@ impl<G: Game> Runtime<G> {
     pub fn failure(&self) -> Option<Arc<Commit>> {
         let durable = self.durable.as_ref().filter(|durable| durable.pending.is_none())?;
         let mut rows = durable.rows(durable.snapshot.last_tick());
-        rows.push(&Entry::Failed);
+        durable.caution.put_failure(&mut rows);
         (durable.known == Known::This).then(|| Arc::new(durable.commit(rows, State::Awake)))
     }
 

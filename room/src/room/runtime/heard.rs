@@ -230,6 +230,9 @@ impl<G: Game> Runtime<G> {
         let Some(session) = self.room.sessions.get_mut(id) else { return };
         let Some(Waiting { number, said, .. }) = session.next() else { return };
         let peer = session.peer();
+        if let Some(durable) = &mut self.durable {
+            durable.caution.begins((id, number));
+        }
         let answer = match said.into_inner() {
             Said::Event(event) => {
                 let handled = self.caught("on_event", |game, room| game.on_event(room, peer, event));
