@@ -41,6 +41,7 @@ use durable::Durable;
 pub use edge::{Closed, Identity, Join, Outgoing, Stopwatch, Transmit};
 use inbox::{Arrival, Inbox};
 use out::{Out, Source};
+#[cfg(feature = "server")]
 pub(crate) use seats::PRIVATE;
 use seats::Turned;
 pub use seats::{Resuming, Way};

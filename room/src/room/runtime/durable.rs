@@ -51,6 +51,8 @@ pub(super) struct Durable {
     pub(super) snapshot: Snapshot,
     /// What the store was last told that the room is.
     pub(super) state: State,
+    /// Sessions of whose end the commit on its way tells.
+    pub(super) ending: BTreeSet<SessionId>,
     /// The version of the label that the store has; 0 for none.
     pub(super) label: u64,
     /// The commit on its way, and whether the driver has it.
@@ -110,6 +112,7 @@ impl<G: Game> Runtime<G> {
             && durable.pending.take().is_some()
         {
             durable.caution.committed();
+            durable.ending.clear();
             self.release();
         }
     }
@@ -291,6 +294,7 @@ impl Durable {
             (std::mem::take(&mut unstored.changed), std::mem::take(&mut unstored.progressed));
         for id in std::mem::take(&mut unstored.ended) {
             rows.push(&Entry::Ended(id));
+            self.ending.insert(id);
         }
         for id in &changed {
             if let Some(session) = room.sessions.get(*id) {

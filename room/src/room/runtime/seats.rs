@@ -68,7 +68,15 @@ impl<G: Game> Runtime<G> {
     /// session's account; [`handle_open`](Runtime::handle_open) asks again.
     pub fn check_resume(&self, resume: &Resume) -> Result<Resuming, Refusal> {
         let unknown = || Refusal::new(code::NO_SESSION, "the session is unknown or has ended");
-        let session = self.room.sessions.get(resume.session).ok_or_else(unknown)?;
+        let Some(session) = self.room.sessions.get(resume.session) else {
+            // Were the room killed now, it would be there again.
+            let kept = !self.is_ending(resume.session);
+            return Err(if kept {
+                unknown()
+            } else {
+                Refusal::new(code::BUSY, "the session is just ending")
+            });
+        };
         match session.tokens.check(&resume.token) {
             Known::Good => Ok(Resuming {
                 session: resume.session,
@@ -80,6 +88,13 @@ impl<G: Game> Runtime<G> {
             }
             Known::No => Err(unknown()),
         }
+    }
+
+    /// Whether a session is over, and the store does not know it yet.
+    fn is_ending(&self, id: SessionId) -> bool {
+        let Some(durable) = &self.durable else { return false };
+        let unstored = self.room.sessions.unstored.as_ref();
+        durable.ending.contains(&id) || unstored.is_some_and(|unstored| unstored.ended.contains(&id))
     }
 
     fn plan(&self, join: &Join) -> Result<Plan, Refusal> {

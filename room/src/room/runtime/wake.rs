@@ -148,6 +148,7 @@ impl<G: Game> Runtime<G> {
             caution: Caution::default(),
             snapshot: Snapshot::new(0, 0, Tick::ZERO),
             state: State::Awake,
+            ending: Default::default(),
             label: 0,
             pending: None,
         });
