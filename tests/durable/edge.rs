@@ -206,3 +206,25 @@ fn who_goes_on_in_a_build_with_private_state_has_it() {
     let room = open(poor::Rich, Settings::default(), &store, 5);
     assert_eq!(room.room().private_players().count(), 1);
 }
+
+#[test]
+fn what_is_said_to_everyone_is_stored_once() {
+    let mut room = room();
+    let clients: Vec<_> = (0..20).map(|n| room.join(&format!("player {n}"))).collect();
+    room.advance(2);
+    let before = room.store().expect("it has one").bytes("test");
+    let said = "all the same ".repeat(3000);
+    // Nobody has it yet.
+    clients.iter().for_each(|client| room.drop_link(client));
+    room.edit(|_, room| room.broadcast(&said)).expect("it is short");
+    room.edit(|_, room| room.broadcast(&"and another")).expect("it is short");
+    room.advance(1);
+    let added = room.store().expect("it has one").bytes("test") - before;
+    assert!(added < said.len() + 4000, "{added} bytes");
+    room.kill_and_wake();
+    room.kill_and_wake();
+    for client in &clients {
+        room.resume(client);
+        assert_eq!(client.messages::<String>(), [said.as_str(), "and another"]);
+    }
+}

@@ -1,6 +1,7 @@
 //! The sessions of a room: what outlives a player's connections.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 use super::calls::Run;
 use super::{ConnectionId, Game, Peer};
@@ -209,6 +210,12 @@ impl<G: Game> Sessions<G> {
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Session<G>)> + '_ {
         self.by_id.iter_mut().map(|(id, session)| (*id, session))
+    }
+
+    /// The next session behind a number.
+    pub(super) fn after(&self, id: Option<SessionId>) -> Option<(SessionId, &Session<G>)> {
+        let behind = id.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_id.range((behind, Bound::Unbounded)).next().map(|(id, session)| (*id, session))
     }
 
     /// The highest number given.

@@ -53,6 +53,8 @@ pub(in crate::room) enum Entry<'a> {
     Progress { session: SessionId, handled: u64, acknowledged: u64 },
     /// A message for a session's client.
     Message { session: SessionId, number: u64, bytes: &'a [u8] },
+    /// A message that another session has under a number, for a session's client too. That one is of the same commit.
+    Same { session: SessionId, number: u64, other: SessionId, theirs: u64 },
     /// A session is over.
     Ended(SessionId),
     /// Something to be done outside, and the key by which the other side knows it again.
@@ -278,6 +280,7 @@ mod tag {
     pub(super) const WHOLE: u8 = 19;
     pub(super) const TRIED: u8 = 20;
     pub(super) const FAILED_AT: u8 = 21;
+    pub(super) const SAME: u8 = 22;
 }
 
 impl<'a> Entry<'a> {
@@ -344,6 +347,10 @@ impl<'a> Entry<'a> {
             Entry::Message { session, number, bytes } => {
                 out.push(tag::MESSAGE);
                 put!(out; session, number, bytes);
+            }
+            Entry::Same { session, number, other, theirs } => {
+                out.push(tag::SAME);
+                put!(out; session, number, other, theirs);
             }
             Entry::Ended(session) => {
                 out.push(tag::ENDED);
@@ -415,6 +422,12 @@ impl<'a> Entry<'a> {
             tag::MESSAGE => {
                 Entry::Message { session: Field::take(r)?, number: Field::take(r)?, bytes: Field::take(r)? }
             }
+            tag::SAME => Entry::Same {
+                session: Field::take(r)?,
+                number: Field::take(r)?,
+                other: Field::take(r)?,
+                theirs: Field::take(r)?,
+            },
             tag::ENDED => Entry::Ended(Field::take(r)?),
             tag::EFFECT => {
                 Entry::Effect { number: Field::take(r)?, key: Field::take(r)?, payload: Field::take(r)? }

@@ -112,6 +112,11 @@ impl<'a> Image<'a> {
             Entry::Message { session, number, bytes } => {
                 self.messages.entry(session).or_default().insert(number, bytes);
             }
+            Entry::Same { session, number: own, other, theirs } => {
+                let known = self.messages.get(&other).and_then(|messages| messages.get(&theirs)).copied();
+                let bytes = known.ok_or(RowError::Order(number, "it repeats a message that is not there"))?;
+                self.messages.entry(session).or_default().insert(own, bytes);
+            }
             Entry::Ended(session) => {
                 self.sessions.remove(&session);
                 self.messages.remove(&session);

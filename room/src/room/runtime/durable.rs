@@ -3,6 +3,7 @@
 //! What a tick has for sockets is held until its commit is kept; meanwhile the room takes messages and steps, and
 //! does not seal.
 
+use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -301,13 +302,24 @@ impl Durable {
                 rows.push(&Entry::Session(Box::new(stored(*id, session))));
             }
         }
+        // One message for many is one here too.
+        let mut shared = BTreeMap::new();
         for id in progressed.union(&changed) {
             let Some(session) = room.sessions.get_mut(*id) else { continue };
             if !changed.contains(id) {
                 rows.push(&progress(*id, session));
             }
             for (number, message) in session.outbox.take_unstored() {
-                rows.push(&Entry::Message { session: *id, number, bytes: message });
+                match shared.entry(message.as_ptr()) {
+                    MapEntry::Vacant(first) => {
+                        first.insert((*id, number));
+                        rows.push(&Entry::Message { session: *id, number, bytes: message });
+                    }
+                    MapEntry::Occupied(first) => {
+                        let (other, theirs) = *first.get();
+                        rows.push(&Entry::Same { session: *id, number, other, theirs });
+                    }
+                }
             }
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Item {
 #[derive(Default)]
 pub(super) struct Out {
     pub(super) bytes: Vec<u8>,
+    /// Past so many bytes those of what was taken are forgotten, though something is held.
+    compact_from: usize,
     /// What the last item lent.
     lent: Option<Arc<[u8]>>,
     ready: VecDeque<Item>,
@@ -88,10 +90,28 @@ impl Out {
 
     pub(super) fn next(&mut self) -> Option<Item> {
         let next = self.ready.pop_front();
-        if next.is_none() && self.held.is_empty() {
-            self.bytes.clear();
+        if next.is_none() {
+            if self.held.is_empty() {
+                self.bytes.clear();
+            } else if self.bytes.len() > self.compact_from {
+                self.compact();
+            }
         }
         next
+    }
+
+    /// Forgets the bytes of what was taken, where something is always held.
+    fn compact(&mut self) {
+        let mut bytes = Vec::new();
+        for item in &mut self.held {
+            if let Source::Own(range) | Source::Close(_, range) = &mut item.source {
+                let start = bytes.len();
+                bytes.extend_from_slice(&self.bytes[range.clone()]);
+                *range = start..bytes.len();
+            }
+        }
+        self.compact_from = COMPACT_FROM.max(2 * bytes.len());
+        self.bytes = bytes;
     }
 
     /// Whether updates wait that the next seal would overwrite.
@@ -114,8 +134,41 @@ impl Out {
         let barred = std::mem::take(&mut self.barred);
         let released = self.held.drain(..barred).filter(|item| !self.overtaken.contains(&item.conn));
         self.ready.extend(released);
-        if self.held.is_empty() {
-            self.overtaken.clear();
+        if !self.overtaken.is_empty() {
+            let held: BTreeSet<_> = self.held.iter().map(|item| item.conn).collect();
+            self.overtaken.retain(|conn| held.contains(conn));
         }
+    }
+}
+
+/// The least of `compact_from`.
+const COMPACT_FROM: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_takes_no_memory_though_something_is_always_held() {
+        let mut out = Out::default();
+        for n in 0..10_000u64 {
+            let conn = ConnectionId(n + 1);
+            // In a tick: a welcome waits for the commit that comes next.
+            out.hold(true);
+            out.message(conn, |bytes| bytes.extend_from_slice(&[n as u8; 100]));
+            out.hold(false);
+            out.forget_closed();
+            if n > 0 {
+                out.release();
+                let item = out.next().expect("the one of the tick before");
+                let Source::Own(range) = item.source else { panic!("it is a message") };
+                assert_eq!((item.conn, &out.bytes[range]), (ConnectionId(n), &[(n - 1) as u8; 100][..]));
+            }
+            // Between two ticks somebody is refused at the door.
+            out.close(ConnectionId(1_000_000 + n), 4004, "full".to_owned());
+            while out.next().is_some() {}
+            out.bar();
+        }
+        assert!(out.bytes.len() < 2 * COMPACT_FROM && out.overtaken.len() < 3);
     }
 }

@@ -98,7 +98,8 @@ impl<G: Game> Runtime<G> {
             rows.forget_head();
         }
         let most = if whole { usize::MAX } else { begun + limits::SLICE };
-        while !matches!(slices.at, At::End) && rows.bytes() < most.saturating_sub(limits::ENTITY + 1024) {
+        while !matches!(slices.at, At::End) && rows.bytes() < most.saturating_sub(limits::ROOM_MESSAGE + 1024)
+        {
             slices.at = self.put_next(slices.at, most, rows);
         }
         slices.bytes += rows.bytes() - begun;
@@ -131,16 +132,13 @@ impl<G: Game> Runtime<G> {
                     None => At::Sessions(None),
                 }
             }
-            At::Sessions(after) => {
-                let mut next = self.room.sessions.iter().filter(|(id, _)| Some(*id) > after);
-                match next.next() {
-                    Some((id, session)) => {
-                        rows.push(&Entry::Session(Box::new(stored(id, session))));
-                        At::Messages(id, session.outbox.acknowledged())
-                    }
-                    None => At::Effects(0),
+            At::Sessions(after) => match self.room.sessions.after(after) {
+                Some((id, session)) => {
+                    rows.push(&Entry::Session(Box::new(stored(id, session))));
+                    At::Messages(id, session.outbox.acknowledged())
                 }
-            }
+                None => At::Effects(0),
+            },
             At::Messages(id, after) => self.put_messages(id, after, most, rows),
             At::Effects(after) => match durable.effects.range(after..).next() {
                 Some((number, (key, payload))) => {

@@ -1,6 +1,7 @@
 //! A durable room begins: as a new one, or as its log has it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -166,8 +167,9 @@ impl<G: Game> Runtime<G> {
             self.accounts.insert((*name).to_owned(), Account { player: *player, left: *left });
         }
         self.room.sessions.restore_last(SessionId(image.last_session));
+        let mut shared = BTreeMap::new();
         for (id, stored) in &image.sessions {
-            let session = self.restored(stored, image);
+            let session = self.restored(stored, image, &mut shared);
             self.room.sessions.restore(*id, session);
         }
         let careful = limits::CAUTIOUS_SECONDS * u64::from(self.settings.tick_rate);
@@ -192,13 +194,21 @@ impl<G: Game> Runtime<G> {
         durable.snapshot = Snapshot::new(state, log.saturating_sub(state), image.tick);
     }
 
-    fn restored(&self, stored: &StoredSession<'_>, image: &Image<'_>) -> Session<G> {
+    /// A session as it was stored. What is one message for many in the log is one in memory.
+    fn restored(
+        &self,
+        stored: &StoredSession<'_>,
+        image: &Image<'_>,
+        shared: &mut BTreeMap<*const u8, Arc<[u8]>>,
+    ) -> Session<G> {
         let credit = Credit::full(self.rate(), self.room.tick);
         let tokens = Tokens::of_hashes(stored.fresh, stored.presented, stored.displaced.clone());
         let who = (stored.name.to_owned(), stored.account.map(str::to_owned));
         let mut session = Session::new(stored.player, who, tokens, former(stored.id), credit);
         let messages = image.messages.get(&stored.id).into_iter().flat_map(|messages| messages.values());
-        session.outbox = Outbox::restore(stored.acknowledged, messages.map(|message| Arc::from(*message)));
+        let messages = messages
+            .map(|message| shared.entry(message.as_ptr()).or_insert_with(|| Arc::from(*message)).clone());
+        session.outbox = Outbox::restore(stored.acknowledged, messages);
         (session.epoch, session.held, session.hidden_since) =
             (stored.epoch, stored.held, stored.hidden_since);
         (session.received, session.handled) = (stored.handled, stored.handled);

@@ -77,8 +77,18 @@ impl Keeper {
                 }
                 return Box::pin(self.next()).await;
             }
-            // A store that ends without an answer has ended for good.
-            Answer::Awaited(answer) => answer.await.unwrap_or(Err(StoreError::Closed)),
+            Answer::Awaited(answer) => {
+                let until = tokio::time::Instant::from_std(*begun) + PATIENCE;
+                match tokio::time::timeout_at(until, answer).await {
+                    // A store that ends without an answer has ended for good.
+                    Ok(answer) => answer.unwrap_or(Err(StoreError::Closed)),
+                    // Should it be kept after all, the room's next run finds it in the log, or has fenced it.
+                    Err(_) => {
+                        self.under_way = None;
+                        return Kept::No(StoreError::Unavailable("a commit has no answer".to_owned()));
+                    }
+                }
+            }
         };
         let waited = begun.elapsed();
         match given {
@@ -108,3 +118,38 @@ impl Keeper {
 
 /// How long a room waits for its store.
 const PATIENCE: Duration = Duration::from_secs(limits::STORE_SECONDS);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::storage::{Done, State, StoredRoom, Taken};
+
+    /// Takes commits and never answers.
+    #[derive(Default)]
+    struct Silent(Mutex<Vec<Done>>);
+
+    impl Store for Silent {
+        fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
+            Ok(Vec::new())
+        }
+        fn take(&self, _: &str) -> Result<Taken, StoreError> {
+            Err(StoreError::Closed)
+        }
+        fn commit(&self, _: Arc<Commit>, done: Done) {
+            self.0.lock().expect("nothing panics").push(done);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_does_not_answer_is_not_waited_for_for_ever() {
+        let mut keeper = Keeper::new(Arc::new(Silent::default()));
+        let (room, state) = ("a".into(), State::Awake);
+        let commit = Commit { room, epoch: 1, first: 1, rows: vec![vec![1]], forget: 0, state, label: None };
+        keeper.give(Arc::new(commit));
+        let hour = Duration::from_secs(3600);
+        let kept = tokio::time::timeout(hour, keeper.next()).await.expect("it gives up");
+        assert!(matches!(kept, Kept::No(StoreError::Unavailable(_))));
+    }
+}
