@@ -64,3 +64,25 @@ fn an_event_after_which_a_tick_fails_is_given_up_though_the_room_is_killed_in_be
     assert_eq!(failures, 3, "once, and twice more with care");
     assert!(bo.events().into_iter().any(|event| matches!(event, Event::Failed(_))));
 }
+
+#[test]
+fn another_device_is_not_blamed_for_what_the_first_one_sent() {
+    let mut room = room();
+    let (ada, phone) = (room.join("ada"), room.join_account("bo", "bo"));
+    let fails = |room: &mut TestRoom<World>, act: fn(&mut TestRoom<World>)| {
+        catch_unwind(AssertUnwindSafe(|| act(room))).is_err()
+    };
+    phone.send(&Ask::Panic).unwrap();
+    assert!(fails(&mut room, |room| room.advance(2)));
+    for _ in 0..2 {
+        let again = fails(&mut room, TestRoom::fail_and_wake) || fails(&mut room, |room| room.advance(20));
+        assert!(again, "it is tried again");
+    }
+    // Next it would be given up.
+    room.drop_link(&phone);
+    room.fail_and_wake();
+    let tablet = room.join_account("bo", "bo");
+    tablet.send(&Ask::Say("hello".into())).unwrap();
+    room.advance(10);
+    assert_eq!(ada.messages::<String>(), ["hello"]);
+}

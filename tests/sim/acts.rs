@@ -78,6 +78,7 @@ impl Sim {
                 page.said = n;
                 if what == What::Boom {
                     self.booms.insert((id, act.mark.life, n));
+                    self.given_up.insert((id, act.mark.life, n));
                 }
             }
             Err(SendError::Over | SendError::Full { .. }) => {}

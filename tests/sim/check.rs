@@ -106,6 +106,8 @@ impl Sim {
         let all = things(self.runtime.room());
         for id in ids {
             self.scan(id);
+            // What it took over from a checkpoint it may not have read yet.
+            self.read(id);
             if self.pages[&id].machine.is_joined() {
                 self.check_view(id, &all);
                 self.check_counts(id);
@@ -138,7 +140,7 @@ impl Sim {
         let page = &self.pages[&id];
         let book = &self.books[&page.reading.session.expect("it is at rest")];
         let none = Booms::new();
-        let given_up = if self.plan.settings.deployed { &none } else { &self.booms };
+        let given_up = if self.plan.settings.deployed { &none } else { &self.given_up };
         let handled = |page, life| book.handled(page, life, given_up);
         let own = handled(id, page.life);
         let failed = self.booms.range((id, page.life, 0)..=(id, page.life, u64::MAX)).count();

@@ -206,7 +206,9 @@ impl Sim {
             Stage::In => {
                 if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(bytes) {
                     socket.flow.acknowledge(ack);
-                    if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
+                    // Another connection may have taken over, and not have been told so.
+                    let seated = self.runtime.room().connection(ConnectionId(id)).is_some();
+                    if let Some(book) = self.book_of(id).filter(|book| seated && book.conn == Some(id)) {
                         book.confirm(ack.events);
                     }
                 } else if let Ok(ClientMessage::Leave) = ClientMessage::decode(bytes) {

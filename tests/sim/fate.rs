@@ -199,6 +199,9 @@ impl Sim {
             },
             Life::Ending(state) if self.fate.flight.is_none() => {
                 self.runtime.rest(state);
+                // It did not look at what arrived.
+                let now = self.runtime.now().0;
+                self.books.values_mut().for_each(|book| book.closing = book.closing.map(|_| now));
                 self.fate.life = Life::Ended(state);
                 self.speak(true);
                 self.keep();
@@ -224,7 +227,8 @@ impl Sim {
             Ok(()) => true,
             Err(panic) if panic.is::<super::Boom>() => {
                 self.count("failures");
-                self.trace(|| String::from("the room fails"));
+                let last = self.runtime.game().news.last().cloned();
+                self.trace(|| format!("the room fails; the last that it heard is {last:?}"));
                 self.fate.life = Life::Failing;
                 self.note_failure();
                 false
@@ -238,11 +242,14 @@ impl Sim {
         let game = self.runtime.game();
         let Some(News::Acted { mark, .. }) = game.news.last() else { return };
         let mark = *mark;
-        if !self.booms.contains(&(mark.page, mark.life, mark.n)) {
-            return;
-        }
         let times = self.tried.entry(mark).or_default();
         *times += 1;
+        let event = (mark.page, mark.life, mark.n);
+        if !self.booms.contains(&event) {
+            // It stumbled, or had bad luck: more than once in a room that is careful already.
+            self.given_up.extend((*times > 1).then_some(event));
+            return;
+        }
         let most = 3 + self.fate.unknown_failures;
         assert!(*times <= most, "{mark:?} fails the room for the {times}. time");
     }

@@ -150,7 +150,7 @@ impl Sim {
     fn news_of(&mut self, conn: ConnectionId, session: Option<SessionId>) -> (&mut Book, &Booms) {
         static NONE: Booms = Booms::new();
         let session = session.or_else(|| self.conns.get(&conn.0).copied()).expect("who speaks has a session");
-        let given_up = if self.plan.settings.deployed { &NONE } else { &self.booms };
+        let given_up = if self.plan.settings.deployed { &NONE } else { &self.given_up };
         (self.books.get_mut(&session).expect("and it was welcomed"), given_up)
     }
 

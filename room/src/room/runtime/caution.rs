@@ -77,6 +77,12 @@ impl Caution {
         }
     }
 
+    /// The highest number of a session's events that may fail the room; 0 where there is none.
+    pub(super) fn last_tried(&self, session: SessionId) -> u64 {
+        let tried = self.tried.range((session, 0)..=(session, u64::MAX));
+        tried.last().map_or(0, |((_, number), _)| *number)
+    }
+
     /// The hook of an event begins.
     pub(super) fn begins(&mut self, event: (SessionId, u64)) {
         self.running = Some(event);

@@ -205,7 +205,12 @@ impl<G: Game> Runtime<G> {
         let resume = join.hello.resume.as_ref();
         match resume {
             Some(resume) => session.tokens.rotate(&resume.token, &join.token),
-            None => session.tokens.displace(&join.token),
+            None => {
+                session.tokens.displace(&join.token);
+                // The event of that number is not this client's, and does not come again.
+                let tried = self.durable.as_ref().map_or(0, |durable| durable.caution.last_tried(id));
+                session.received = session.received.max(tried);
+            }
         }
         // What was told or sent over the older connection may not have come.
         session.told = 0;
