@@ -1,11 +1,11 @@
 //! A room's commits on their way to the store.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use super::super::stats::Times;
 use crate::limits;
 use crate::storage::{Commit, Store, StoreError};
 
@@ -14,7 +14,7 @@ pub(super) struct Keeper {
     store: Arc<dyn Store>,
     under_way: Option<UnderWay>,
     /// How long the last commits took.
-    pub(super) waits: VecDeque<Duration>,
+    pub(super) waits: Times,
 }
 
 struct UnderWay {
@@ -39,12 +39,9 @@ pub(super) enum Kept {
     No(StoreError),
 }
 
-/// Commits whose times are kept.
-const WAITS: usize = 4096;
-
 impl Keeper {
     pub(super) fn new(store: Arc<dyn Store>) -> Keeper {
-        Keeper { store, under_way: None, waits: VecDeque::new() }
+        Keeper { store, under_way: None, waits: Times::default() }
     }
 
     pub(super) fn give(&mut self, commit: Arc<Commit>) {
@@ -81,10 +78,7 @@ impl Keeper {
         match given {
             Ok(()) => {
                 self.under_way = None;
-                if self.waits.len() == WAITS {
-                    self.waits.pop_front();
-                }
-                self.waits.push_back(waited);
+                self.waits.push(waited);
                 Kept::Yes
             }
             Err(error) if error.is_final() || waited >= PATIENCE => {
