@@ -9,7 +9,7 @@ use room::server::{Server, ServerHandle};
 use room_client::{Client, Event, Status};
 use serde::Serialize;
 
-use crate::game::{Cards, Hand, Leak, Notice, Phase, Seat, Table, schema};
+use crate::game::{Cards, Deck, Hand, Leak, Notice, Phase, Seat, Table, schema};
 use crate::keep::Keep;
 use crate::rules::{DRAWS, Move};
 use crate::strategy::choose;
@@ -70,7 +70,7 @@ pub async fn game(run: Run, keep: &Keep) -> Result<Report, Failure> {
         bots.push(Bot::join(&url, number).await?);
     }
     play(&mut bots).await?;
-    let report = report(&server, run, &bots).await;
+    let report = report(&server, &bots).await;
     for bot in &mut bots {
         bot.client.leave().await;
     }
@@ -185,22 +185,23 @@ fn player(client: &Client, seat: &Seat) -> String {
     }
 }
 
-async fn report(server: &ServerHandle<Cards>, run: Run, bots: &[Bot]) -> Result<Report, Failure> {
+async fn report(server: &ServerHandle<Cards>, bots: &[Bot]) -> Result<Report, Failure> {
     let look = server.inspect(ROOM, |game, room| {
         let table = room.state::<Table>().clone();
         let winner = table.winner.and_then(|player| room.presence(player));
         let winner = winner.map(|presence| presence.name.clone()).unwrap_or_default();
-        (game.ledger.clone(), table, winner, room.stats().bytes_sent)
+        let seed = room.get(Deck::id()).map_or(0, |deck| deck.seed);
+        (game.ledger.clone(), table, winner, seed, room.stats().bytes_sent)
     });
-    let (ledger, table, winner, bytes_sent) = look.await.ok_or("the room has ended")?;
+    let (ledger, table, winner, seed, bytes_sent) = look.await.ok_or("the room has ended")?;
     let leaks = |bot: &Bot| {
         let (raw, inflated) = bot.client.received();
         bot.client.player().map_or(0, |player| ledger.leaks(player, [raw, inflated]))
     };
     Ok(Report {
         example: "cards",
-        players: run.bots,
-        seed: run.seed,
+        players: table.seats.len(),
+        seed,
         rounds: table.round,
         turns: table.turns,
         winner,

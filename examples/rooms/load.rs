@@ -95,8 +95,10 @@ where
                     (shared.open.load(Ordering::Relaxed), shared.failed.load(Ordering::Relaxed));
                 let mut line = serde_json::to_vec(&State { open, failed })?;
                 line.push(b'\n');
-                output.write_all(&line).await?;
-                output.flush().await?;
+                // Nobody listens any more where the server has come to its end.
+                if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+                    break;
+                }
             }
         }
     }

@@ -44,6 +44,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "bots", value: "N", help: "players in each (4)" },
     Flag { name: "seconds", value: "S", help: "how long they are played in (30)" },
     Flag { name: "sleep", value: "S", help: "seconds until a room sleeps that nobody is in (60)" },
+    Flag { name: "rounds", value: "N", help: "how often all come, play and leave (1)" },
     keep::STORE,
     keep::NO_STORE,
     Flag { name: "snapshot", value: "", help: "measure the snapshots of one large room instead" },
@@ -83,6 +84,7 @@ fn measure() -> Result<ExitCode, Failure> {
         bots: args.number("bots", 4, 1..=100)?,
         seconds,
         sleep: args.number("sleep", 60, 1..=3600)?,
+        rounds: args.number("rounds", 1, 1..=1000)?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(serve::with_process(run, &keep))?;

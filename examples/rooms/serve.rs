@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const WARM_UP: Duration = Duration::from_secs(3);
 /// How long after its time a room may still be awake.
 const GRACE: Duration = Duration::from_secs(10);
-/// Ticks whose times a room remembers.
-const REMEMBERED: u64 = 4096;
+/// Ticks and commits whose times a room remembers.
+const REMEMBERED: usize = 4096;
 
 /// How many rooms there are, and for how long they are played in.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub struct Run {
     pub seconds: u64,
     /// Seconds after which a room sleeps that nobody is in.
     pub sleep: u64,
+    /// How often all come, play and leave. From the second time on, rooms are woken.
+    pub rounds: usize,
 }
 
 /// What came of it.
@@ -42,8 +44,9 @@ pub struct Report {
     rooms: usize,
     bots: usize,
     seconds: u64,
+    rounds: usize,
     store: bool,
-    /// Of all rooms together.
+    /// From here to the share of the processor: of the last round. Of all rooms together.
     ticks: u64,
     tick_ms: Ms,
     commits: usize,
@@ -57,12 +60,15 @@ pub struct Report {
     /// Rooms that slept in time, after the last player had left, and how long it took until all did.
     pub asleep: usize,
     asleep_seconds: f64,
-    /// Bytes of the heap: before the rooms were made, while they were played in, and when all slept; and the last over
-    /// the first.
+    /// Bytes of the heap: before the rooms were made, and after each round when they were played in, and when all slept.
     heap_start: usize,
-    heap_played: usize,
-    heap_asleep: usize,
-    pub heap_back: f64,
+    heap_played: Vec<usize>,
+    heap_asleep: Vec<usize>,
+    /// The last of these over the start; how much of what was taken is not given back; and that for each room, which is
+    /// what a server knows of rooms that sleep.
+    heap_back: f64,
+    heap_left: f64,
+    heap_per_sleeping_room: f64,
     /// What the process has in memory, at the same times, where the system tells; with what SQLite has, and what was
     /// freed and is kept for later.
     rss: [Option<u64>; 3],
@@ -170,28 +176,37 @@ async fn measure<W: AsyncWrite + Unpin>(
     sleep(WARM_UP).await;
     leave(server, load, run.sleep).await?;
     let (heap_start, rss_start) = (heap::held(), system::rss());
-    let players = (run.rooms * run.bots) as u64;
-    load.order(Order::Join { first: 1, rooms: run.rooms, bots: run.bots }).await?;
-    load.until("joined", |state| state.open + state.failed >= players).await?;
-    sleep(WARM_UP).await;
-    let played = play(run, server).await?;
-    let (heap_played, rss_played) = (heap::held(), system::rss());
-    let asleep_seconds = leave(server, load, run.sleep).await?;
-    let failed = load.heard.borrow().failed;
-    let asleep = run.rooms - server.rooms().len().min(run.rooms);
+    let (mut heap_played, mut heap_asleep) = (Vec::new(), Vec::new());
+    let (mut played, mut asleep, mut asleep_seconds) = (Played::default(), run.rooms, 0.0_f64);
+    let (mut rss_played, mut rss_asleep) = (None, None);
+    for _ in 0..run.rounds {
+        let failed = load.heard.borrow().failed;
+        let players = (run.rooms * run.bots) as u64;
+        load.order(Order::Join { first: 1, rooms: run.rooms, bots: run.bots }).await?;
+        load.until("joined", |state| state.open + state.failed - failed >= players).await?;
+        sleep(WARM_UP).await;
+        played = play(run, server).await?;
+        heap_played.push(heap::held());
+        rss_played = system::rss();
+        asleep_seconds = asleep_seconds.max(leave(server, load, run.sleep).await?);
+        asleep = asleep.min(run.rooms - server.rooms().len().min(run.rooms));
+        heap_asleep.push(heap::held());
+        rss_asleep = system::rss();
+    }
     if let Some(store) = keep.store() {
         let awake = store.rooms()?.iter().filter(|room| room.awake).count();
-        if awake != run.rooms - asleep {
-            return Err(format!("{awake} rooms are stored as awake, and {} are", run.rooms - asleep).into());
+        if awake != server.rooms().len() {
+            return Err(format!("{awake} rooms are stored as awake, and {} are", server.rooms().len()).into());
         }
     }
-    let (heap_asleep, rss_asleep) = (heap::held(), system::rss());
+    let (taken, left) = (above(&heap_played, heap_start), above(&heap_asleep, heap_start));
     let Played { ticks, tick_ms, commits, commit_ms, dropped_ticks, cpu_share } = played;
     Ok(Report {
         example: "rooms",
         rooms: run.rooms,
         bots: run.bots,
         seconds: run.seconds,
+        rounds: run.rounds,
         store: keep.is_durable(),
         ticks,
         tick_ms,
@@ -199,16 +214,23 @@ async fn measure<W: AsyncWrite + Unpin>(
         commit_ms,
         dropped_ticks,
         cpu_share,
-        heap_per_room: rounded((heap_played as f64 - heap_start as f64) / run.rooms as f64),
+        heap_per_room: rounded(taken / run.rooms as f64),
         asleep,
         asleep_seconds: rounded(asleep_seconds),
         heap_start,
+        heap_back: rounded(1.0 + left / heap_start as f64),
+        heap_left: rounded(left / taken),
+        heap_per_sleeping_room: rounded(left / run.rooms as f64),
         heap_played,
         heap_asleep,
-        heap_back: rounded(heap_asleep as f64 / heap_start as f64),
         rss: [rss_start, rss_played, rss_asleep],
-        failed,
+        failed: load.heard.borrow().failed,
     })
+}
+
+/// How far the last figure is above the start.
+fn above(figures: &[usize], start: usize) -> f64 {
+    figures.last().map_or(0.0, |last| *last as f64 - start as f64)
 }
 
 /// Lets all players leave, and waits until all rooms sleep, or until they should have. Returns the seconds.
@@ -231,6 +253,7 @@ async fn leave<W: AsyncWrite + Unpin>(
 }
 
 /// What rooms did while they were played in.
+#[derive(Default)]
 struct Played {
     ticks: u64,
     tick_ms: Ms,
@@ -259,10 +282,11 @@ async fn play(run: Run, server: &ServerHandle<Walk>) -> Result<Played, Failure> 
     let last = look(run, server).await?;
     let (mut tick_times, mut commit_times) = (Vec::new(), Vec::new());
     for (before, after) in first.iter().zip(&last) {
-        let fresh = (after.ticks - before.ticks).min(REMEMBERED) as usize;
+        let fresh = ((after.ticks - before.ticks) as usize).min(REMEMBERED);
         tick_times.extend(after.tick_times.iter().rev().take(fresh));
-        // All that are remembered: how many are new is not said.
-        commit_times.extend(&after.commit_times);
+        // How many are new is not said once there are more than are remembered.
+        let known = if after.commit_times.len() < REMEMBERED { before.commit_times.len() } else { 0 };
+        commit_times.extend(after.commit_times.iter().skip(known));
     }
     Ok(Played {
         ticks: first.iter().zip(&last).map(|(before, after)| after.ticks - before.ticks).sum(),
@@ -292,7 +316,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn many_rooms_are_played_in_and_sleep_once_all_have_left() {
-        let run = Run { rooms: 6, bots: 2, seconds: 2, sleep: 1 };
+        let run = Run { rooms: 6, bots: 2, seconds: 2, sleep: 1, rounds: 2 };
         let start = |url| {
             let (near_in, far_in) = duplex(1 << 16);
             let (near_out, far_out) = duplex(1 << 16);

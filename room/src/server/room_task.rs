@@ -20,7 +20,7 @@ use super::outbox::Outbox;
 use super::pace::Pace;
 use super::registry::{Make, Place, Ticket};
 use super::shutdown::stopped;
-use super::stats::RoomStats;
+use super::stats::{RoomStats, Times};
 use crate::limits;
 use crate::room::{Game, Label};
 use crate::runtime::{Closed, ConnectionId, Join, Payload, Resuming, Runtime, Site, Way};
@@ -101,6 +101,7 @@ struct RoomTask<G: Game> {
     // When the room was last told the time of the world outside.
     told_time: Duration,
     stats: RoomStats,
+    ticks: Times,
 }
 
 /// Why a room's loop ended.
@@ -208,6 +209,7 @@ impl<G: Game> RoomTask<G> {
             empty_since: None,
             told_time: Duration::ZERO,
             stats: RoomStats::default(),
+            ticks: Times::default(),
         }
     }
 
@@ -321,7 +323,8 @@ impl<G: Game> RoomTask<G> {
             let begun = Instant::now();
             self.runtime.tick(self.now());
             self.drain();
-            self.stats.ticked(begun.elapsed());
+            self.stats.ticks += 1;
+            self.ticks.push(begun.elapsed());
             self.stats.dropped_ticks = self.pace.dropped();
             self.release();
         }
@@ -376,9 +379,10 @@ impl<G: Game> RoomTask<G> {
             }
             Command::Stats(reply) => {
                 let (connections, sessions) = (self.links.len(), self.runtime.sessions());
-                let commit_times =
-                    self.keeper.as_ref().map(|keeper| keeper.waits.clone()).unwrap_or_default();
-                let _ = reply.send(RoomStats { connections, sessions, commit_times, ..self.stats.clone() });
+                let tick_times = self.ticks.all();
+                let commit_times = self.keeper.as_ref().map(|keeper| keeper.waits.all()).unwrap_or_default();
+                let stats = self.stats.clone();
+                let _ = reply.send(RoomStats { connections, sessions, tick_times, commit_times, ..stats });
             }
         }
         self.drain();

@@ -23,18 +23,30 @@ pub struct RoomStats {
     pub commit_times: VecDeque<Duration>,
 }
 
-/// Tick times kept.
+/// Times kept.
 const TIMES: usize = 4096;
 
-impl RoomStats {
-    pub(super) fn ticked(&mut self, took: Duration) {
-        self.ticks += 1;
-        if self.tick_times.len() == TIMES {
-            self.tick_times.pop_front();
+/// What something took the last times. A server has many rooms, and each keeps these for as long as it runs: as a
+/// `Duration` a time would be four times as large.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    seconds: VecDeque<f32>,
+}
+
+impl Times {
+    pub(super) fn push(&mut self, took: Duration) {
+        if self.seconds.len() == TIMES {
+            self.seconds.pop_front();
         }
-        self.tick_times.push_back(took);
+        self.seconds.push_back(took.as_secs_f32());
     }
 
+    pub(super) fn all(&self) -> VecDeque<Duration> {
+        self.seconds.iter().map(|seconds| Duration::from_secs_f32(*seconds)).collect()
+    }
+}
+
+impl RoomStats {
     /// The milliseconds within which the given share of the last ticks was done: 0.5 is the median, 1 the
     /// longest. 0 before the first tick.
     #[must_use]
@@ -64,10 +76,20 @@ mod tests {
     fn shares_of_tick_times() {
         let mut stats = RoomStats::default();
         assert_eq!(stats.tick_ms(0.5), 0.0);
-        for ms in (1..=100).rev() {
-            stats.ticked(Duration::from_millis(ms));
-        }
+        stats.tick_times = (1..=100).rev().map(Duration::from_millis).collect();
         assert_eq!((stats.tick_ms(0.0), stats.tick_ms(0.5), stats.tick_ms(0.99)), (1.0, 50.0, 99.0));
         assert_eq!(stats.tick_ms(1.0), 100.0);
+    }
+
+    #[test]
+    fn the_last_times_are_kept_and_no_more() {
+        let mut times = Times::default();
+        for us in 0..TIMES as u64 + 50 {
+            times.push(Duration::from_micros(us));
+        }
+        let all = times.all();
+        let off = |(time, us): (&Duration, u64)| time.abs_diff(Duration::from_micros(us));
+        assert_eq!(all.len(), TIMES);
+        assert!(all.iter().zip(50..).map(off).all(|off| off < Duration::from_nanos(2)));
     }
 }

@@ -1,11 +1,11 @@
 //! A room's commits on their way to the store.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use super::super::stats::Times;
 use crate::limits;
 use crate::room::Label;
 use crate::storage::{Commit, Store, StoreError};
@@ -17,7 +17,7 @@ pub(super) struct Keeper {
     /// The label that the store has, where it was given one.
     pub(super) label: Option<Label>,
     /// How long the last commits took.
-    pub(super) waits: VecDeque<Duration>,
+    pub(super) waits: Times,
 }
 
 struct UnderWay {
@@ -42,12 +42,9 @@ pub(super) enum Kept {
     No(StoreError),
 }
 
-/// Commits whose times are kept.
-const WAITS: usize = 4096;
-
 impl Keeper {
     pub(super) fn new(store: Arc<dyn Store>) -> Keeper {
-        Keeper { store, under_way: None, label: None, waits: VecDeque::new() }
+        Keeper { store, under_way: None, label: None, waits: Times::default() }
     }
 
     pub(super) fn give(&mut self, commit: Arc<Commit>) {
@@ -96,10 +93,7 @@ impl Keeper {
                 let label = commit.label.as_deref().and_then(|label| Label::decode(label).ok());
                 self.label = label.or(self.label.take());
                 self.under_way = None;
-                if self.waits.len() == WAITS {
-                    self.waits.pop_front();
-                }
-                self.waits.push_back(waited);
+                self.waits.push(waited);
                 Kept::Yes
             }
             Err(error) if error.is_final() || waited >= PATIENCE => {
