@@ -14,6 +14,8 @@ mod seats;
 mod send;
 mod settings;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod wake;
 
 use std::collections::BTreeMap;
