@@ -23,7 +23,7 @@ impl Game for Silent {
     type Event = ();
     type Scratch = ();
     fn schema() -> Schema {
-        Schema::new()
+        Schema::new().without_presence()
     }
 }
 
@@ -47,7 +47,8 @@ fn convert<G: Game, K: Entity>(
 
 /// Stores an entity as one kind, and reads it as another, with a hook.
 fn migrate<G: Game, Old: Entity, New: Entity>(entity: &Old) -> Result<New, MigrateError> {
-    let (stored, now) = (Schema::new().entity::<Old>(), Schema::new().entity::<New>());
+    let (stored, now) =
+        (Schema::new().without_presence().entity::<Old>(), Schema::new().without_presence().entity::<New>());
     let (kind, record) = convert::<G, Old>(&stored, &now, entity)?.expect("nobody drops it");
     assert_eq!(kind, 0);
     Ok(load(&record))
@@ -161,7 +162,7 @@ fn a_kind_that_is_the_same_is_not_touched_wherever_it_stands() {
         type Event = ();
         type Scratch = ();
         fn schema() -> Schema {
-            Schema::new()
+            Schema::new().without_presence()
         }
         fn migrate(entity: &mut Migrating) -> Result<(), Refused> {
             Err(Refused::new(entity.kind()))
@@ -169,8 +170,8 @@ fn a_kind_that_is_the_same_is_not_touched_wherever_it_stands() {
     }
     #[derive(Entity, Clone, Debug)]
     struct Rock {}
-    let stored = Schema::new().entity::<old::Avatar>();
-    let now = Schema::new().entity::<Rock>().entity::<old::Avatar>();
+    let stored = Schema::new().without_presence().entity::<old::Avatar>();
+    let now = Schema::new().without_presence().entity::<Rock>().entity::<old::Avatar>();
     let converter = Converter::new(&StoredSchema::of(&stored), &now);
     assert_eq!((converter.is_identity(0), converter.is_identity(1)), (Some(1), None));
     let (kind, record) = convert::<Never, _>(&stored, &now, &old_avatar()).unwrap().unwrap();
@@ -196,10 +197,14 @@ fn schemas_are_equal_where_nothing_has_to_be_converted() {
         x: f32,
     }
     let of = |schema: Schema| StoredSchema::of(&schema);
-    let plain = of(Schema::new().entity::<old::Avatar>());
-    assert_eq!(plain, of(Schema::new().entity::<Other>()), "who may see it is no matter of what is stored");
-    assert_ne!(plain, of(Schema::new().entity::<Brief>()));
-    assert_ne!(plain, of(Schema::new().entity::<new::Avatar>()));
+    let plain = of(Schema::new().without_presence().entity::<old::Avatar>());
+    assert_eq!(
+        plain,
+        of(Schema::new().without_presence().entity::<Other>()),
+        "who may see it is no matter of what is stored"
+    );
+    assert_ne!(plain, of(Schema::new().without_presence().entity::<Brief>()));
+    assert_ne!(plain, of(Schema::new().without_presence().entity::<new::Avatar>()));
 }
 
 #[test]
@@ -209,14 +214,18 @@ fn a_kind_that_became_ephemeral_is_left_behind() {
     struct Brief {
         hp: u8,
     }
-    let (stored, now) = (Schema::new().entity::<old::Avatar>(), Schema::new().entity::<Brief>());
+    let (stored, now) = (
+        Schema::new().without_presence().entity::<old::Avatar>(),
+        Schema::new().without_presence().entity::<Brief>(),
+    );
     assert_eq!(convert::<Silent, _>(&stored, &now, &old_avatar()), Ok(None));
 }
 
 #[test]
 fn a_kind_that_is_gone_needs_the_games_word() {
-    let stored = Schema::new().entity::<old::Avatar>();
-    let mut error = convert::<Silent, _>(&stored, &Schema::new(), &old_avatar()).unwrap_err();
+    let stored = Schema::new().without_presence().entity::<old::Avatar>();
+    let mut error =
+        convert::<Silent, _>(&stored, &Schema::new().without_presence(), &old_avatar()).unwrap_err();
     assert_eq!(error, MigrateError::KindGone { kind: "avatar".into(), entities: 1 });
     if let MigrateError::KindGone { entities, .. } = &mut error {
         *entities = 300;
@@ -236,7 +245,10 @@ fn state_does_not_become_an_entity() {
     struct Match {
         round: u32,
     }
-    let (stored, now) = (Schema::new().state::<Match>(), Schema::new().entity::<Match>());
+    let (stored, now) = (
+        Schema::new().without_presence().state::<Match>(),
+        Schema::new().without_presence().entity::<Match>(),
+    );
     let told = said(convert::<Silent, _>(&stored, &now, &Match { round: 3 }));
     assert!(
         told.starts_with("match was stored as state and match is entity now: give it another kind"),
@@ -271,7 +283,7 @@ fn a_json_type_without_defaults_is_set_by_the_game() {
         type Event = ();
         type Scratch = ();
         fn schema() -> Schema {
-            Schema::new()
+            Schema::new().without_presence()
         }
         fn migrate(entity: &mut Migrating) -> Result<(), Refused> {
             entity.set("look", room::migrate::Value::json(&Strict { hat: 3 })?);
@@ -303,8 +315,8 @@ fn json_that_its_type_reads_no_more_is_told_when_it_is_loaded() {
     let old = Old { cards: Json::new(vec![1]) };
     // The schema does not say what JSON holds, so the kinds are the same.
     assert_eq!(
-        StoredSchema::of(&Schema::new().entity::<Old>()),
-        StoredSchema::of(&Schema::new().entity::<New>())
+        StoredSchema::of(&Schema::new().without_presence().entity::<Old>()),
+        StoredSchema::of(&Schema::new().without_presence().entity::<New>())
     );
     let refused = Store::<New>::new().load(id(7), 0, StoredRecord::of(&old).as_bytes());
     assert!(

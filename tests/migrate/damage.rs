@@ -11,7 +11,7 @@ use super::{Silent, id};
 
 fn described() -> Vec<u8> {
     let mut bytes = Vec::new();
-    StoredSchema::of(&Schema::new().entity::<Every>()).encode(&mut bytes);
+    StoredSchema::of(&Schema::new().without_presence().entity::<Every>()).encode(&mut bytes);
     bytes
 }
 
@@ -21,7 +21,7 @@ fn use_it(description: &[u8], record: &[u8]) {
     let mut again = Vec::new();
     stored.encode(&mut again);
     assert_eq!(again, description, "one description has one encoding");
-    let converter = Converter::new(&stored, &Schema::new().entity::<Every>());
+    let converter = Converter::new(&stored, &Schema::new().without_presence().entity::<Every>());
     for kind in 0..stored.kinds.len() + 1 {
         let _ = converter.convert::<Silent>(id(7), kind, record);
         let _ = stored.kinds.get(kind).map(|kind| kind.read(record));
@@ -65,8 +65,8 @@ fn every_cut_of_a_description_is_refused() {
 
 #[test]
 fn a_record_that_is_none_of_its_kind_names_entity_and_kind() {
-    let stored = StoredSchema::of(&Schema::new().entity::<Every>());
-    let converter = Converter::new(&stored, &Schema::new());
+    let stored = StoredSchema::of(&Schema::new().without_presence().entity::<Every>());
+    let converter = Converter::new(&stored, &Schema::new().without_presence());
     let told = converter.convert::<Silent>(id(7), 0, &[2]).unwrap_err().to_string();
     assert_eq!(
         told,

@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn records_come_back_through_values(entity in every()) {
         let record = record(entity);
-        let schema = StoredSchema::of(&Schema::new().entity::<Every>());
+        let schema = StoredSchema::of(&Schema::new().without_presence().entity::<Every>());
         let kind = &schema.kinds[0];
         let values = kind.read(&record).unwrap();
         prop_assert_eq!(kind.write(&values), Ok(record));
@@ -166,7 +166,7 @@ proptest! {
     #[test]
     fn a_cut_record_is_refused(entity in every(), cut in any::<proptest::sample::Index>()) {
         let record = record(entity);
-        let schema = StoredSchema::of(&Schema::new().entity::<Every>());
+        let schema = StoredSchema::of(&Schema::new().without_presence().entity::<Every>());
         prop_assert!(schema.kinds[0].read(&record[..cut.index(record.len())]).is_err());
     }
 }
@@ -184,7 +184,12 @@ fn a_description_comes_back_from_its_bytes() {
     struct Spark {
         x: f32,
     }
-    let schema = Schema::new().state::<Match>().private::<Hand>().entity::<Every>().entity::<Spark>();
+    let schema = Schema::new()
+        .without_presence()
+        .state::<Match>()
+        .private::<Hand>()
+        .entity::<Every>()
+        .entity::<Spark>();
     let described = StoredSchema::of(&schema);
     let mut bytes = Vec::new();
     described.encode(&mut bytes);

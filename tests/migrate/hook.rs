@@ -14,7 +14,7 @@ macro_rules! game {
             type Event = ();
             type Scratch = ();
             fn schema() -> Schema {
-                Schema::new()
+                Schema::new().without_presence()
             }
             fn migrate($entity: &mut Migrating) -> Result<(), Refused> {
                 $hook;
@@ -144,7 +144,10 @@ fn it_gives_entities_another_kind_or_drops_them() {
             unit.set_kind("soldier");
         }
     });
-    let (stored, now) = (Schema::new().entity::<Unit>(), Schema::new().entity::<Rock>().entity::<Soldier>());
+    let (stored, now) = (
+        Schema::new().without_presence().entity::<Unit>(),
+        Schema::new().without_presence().entity::<Rock>().entity::<Soldier>(),
+    );
     let (kind, record) = convert::<Sorts, _>(&stored, &now, &unit()).unwrap().unwrap();
     assert_eq!((kind, load::<Soldier>(&record).hit_points), (1, 200));
     assert_eq!(convert::<Sorts, _>(&stored, &now, &Unit { hit_points: 0, ..unit() }), Ok(None));
@@ -161,7 +164,10 @@ fn state_may_have_another_name() {
         round: u64,
     }
     game!(Renames, |entity| entity.set_kind("table"));
-    let (stored, now) = (Schema::new().state::<Match>(), Schema::new().state::<Table>());
+    let (stored, now) = (
+        Schema::new().without_presence().state::<Match>(),
+        Schema::new().without_presence().state::<Table>(),
+    );
     let (kind, record) = convert::<Renames, _>(&stored, &now, &Match { round: 3 }).unwrap().unwrap();
     assert_eq!((kind, load::<Table>(&record).round), (0, 3));
 }
