@@ -22,14 +22,14 @@ pub(super) struct Caution {
     trying: Option<((SessionId, u64), Noted)>,
     /// The event whose hook runs. It is still there after a panic.
     running: Option<(SessionId, u64)>,
-    /// The session whose event was tried last, and when; and the next one of it, which goes behind those of others.
-    last: Option<(SessionId, Tick)>,
+    /// Whose event was tried last: others come before her next one.
+    last: SessionId,
+    /// Of the events that wait, the one whose turn it is: every session asks in every tick.
     next: Option<(SessionId, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noted {
-    No,
     InCommit,
     Kept,
 }
@@ -61,20 +61,17 @@ impl Caution {
             return Verdict::Handle;
         }
         match self.trying {
-            Some((trying, Noted::Kept)) if trying == event => {
-                self.last = Some((event.0, now));
-                Verdict::Handle
-            }
-            None if self.last == Some((event.0, now)) => {
-                self.next = Some(event);
-                Verdict::Wait
-            }
-            None => {
-                self.trying = Some((event, Noted::No));
-                Verdict::Wait
-            }
-            Some(_) => Verdict::Wait,
+            Some((trying, Noted::Kept)) if trying == event => return Verdict::Handle,
+            Some((trying, Noted::InCommit)) if trying == event => {}
+            _ if self.next.is_some_and(|next| self.turn(next.0) <= self.turn(event.0)) => {}
+            _ => self.next = Some(event),
         }
+        Verdict::Wait
+    }
+
+    /// Where a session stands in the line: behind the last one, round and round.
+    fn turn(&self, session: SessionId) -> (bool, SessionId) {
+        (session <= self.last, session)
     }
 
     /// The highest number of a session's events that may fail the room; 0 where there is none.
@@ -92,29 +89,24 @@ impl Caution {
     pub(super) fn done(&mut self, event: (SessionId, u64)) {
         self.running = None;
         self.tried.remove(&event);
-        if self.trying.is_some_and(|(trying, _)| trying == event) {
-            self.trying = None;
-        }
+        self.trying.take_if(|(trying, _)| *trying == event);
+        self.next.take_if(|next| *next == event);
     }
 
     /// Events of a session are not handled any more.
     pub(super) fn ended(&mut self, session: SessionId) {
         self.tried.retain(|(of, _), _| *of != session);
         self.next.take_if(|(of, _)| *of == session);
-        if self.trying.is_some_and(|((of, _), _)| of == session) {
-            self.trying = None;
-        }
+        self.trying.take_if(|((of, _), _)| *of == session);
     }
 
-    /// Says what is being tried, where the log does not know it yet.
+    /// Says what is tried next, where nothing is.
     pub(super) fn put(&mut self, rows: &mut Rows) {
-        let next = self.next.take();
-        if self.trying.is_none() {
-            self.trying = next.map(|event| (event, Noted::No));
-        }
-        if let Some((event, noted @ Noted::No)) = &mut self.trying {
+        if self.trying.is_none()
+            && let Some(event) = self.next.take()
+        {
             rows.push(&Entry::Trying { session: event.0, number: event.1 });
-            *noted = Noted::InCommit;
+            (self.trying, self.last) = (Some((event, Noted::InCommit)), event.0);
         }
     }
 
@@ -141,7 +133,7 @@ impl Caution {
         for ((session, number), times) in &self.tried {
             rows.push(&Entry::Tried { session: *session, number: *number, times: *times });
         }
-        if let Some(((session, number), Noted::InCommit | Noted::Kept)) = self.trying {
+        if let Some(((session, number), _)) = self.trying {
             rows.push(&Entry::Trying { session, number });
         }
     }

@@ -350,6 +350,7 @@ impl Drive {
                         self.store.keep(&commit).expect("it is the owner's");
                         self.runtime.handle_committed();
                         self.drain();
+                        self.mirror = Mirror::default();
                     } else {
                         self.note();
                     }
@@ -411,4 +412,33 @@ fn after_every_commit_the_log_gives_the_room_as_it_is() {
         assert!(drive.largest < 16 << 20, "the log has {} bytes", drive.largest);
     }
     assert!(kills > SEEDS && snapshots > SEEDS, "{kills} kills and {snapshots} snapshots");
+}
+
+#[test]
+fn messages_that_are_acknowledged_between_the_slices_of_a_snapshot_are_not_missed() {
+    for pace in 1..6 {
+        let mut drive = Drive::new(1, 1);
+        let client = drive.hello(None, None);
+        drive.clients.push(client);
+        settle(&mut drive, 2);
+        let (_, room) = drive.runtime.parts_mut();
+        for n in 0..19 {
+            room.broadcast(&format!("{n:050000}")).expect("it fits");
+        }
+        for n in 0..20 {
+            let (tick, events) = (drive.runtime.now(), n * pace);
+            drive.say(0, &ClientMessage::Ack(Ack { tick, parts: 0, events }));
+            settle(&mut drive, 1);
+        }
+        assert!(drive.snapshots > 0);
+    }
+}
+
+/// So many ticks, each of which is kept.
+fn settle(drive: &mut Drive, ticks: u32) {
+    for _ in 0..ticks {
+        drive.tick();
+        drive.keep(true);
+        drive.find_sessions();
+    }
 }

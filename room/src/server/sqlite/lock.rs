@@ -73,6 +73,13 @@ impl LockFile {
     }
 }
 
+impl Drop for LockFile {
+    /// A process that is being started has a copy of the descriptor for a moment, so closing it may not be enough.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// The path of a file beside another, by what is put behind its name.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -99,6 +106,18 @@ fn parse(text: &str) -> Option<Memory> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_hold_the_lock() {
+        let store = std::env::temp_dir().join(format!("room-lock-{}", std::process::id()));
+        let (lock, _) = LockFile::take(&store).expect("nobody has it");
+        assert!(LockFile::take(&store).is_err());
+        let copy = lock.file.try_clone().expect("a copy, as a child has it");
+        drop(lock);
+        assert!(LockFile::take(&store).is_ok());
+        drop(copy);
+        let _ = std::fs::remove_file(beside(&store, ".lock"));
+    }
 
     #[test]
     fn what_is_remembered_is_read_back_and_nothing_else_is_believed() {

@@ -17,14 +17,6 @@ fn fail(drive: &mut Drive) {
     settle(drive, 2);
 }
 
-fn settle(drive: &mut Drive, ticks: u32) {
-    for _ in 0..ticks {
-        drive.tick();
-        drive.keep(true);
-        drive.find_sessions();
-    }
-}
-
 fn event(drive: &mut Drive, client: usize) {
     let mut bytes = Vec::new();
     payload::encode(&1u32, 100, &mut bytes).expect("it is short");
@@ -106,4 +98,22 @@ fn an_event_that_failed_two_runs_is_given_up_also_through_a_snapshot_and_a_kill(
         drive.tick();
         assert_eq!((handled(&drive, 0), drive.runtime.room.state::<Score>().count), (1, 0));
     }
+}
+
+#[test]
+fn after_a_failure_who_says_much_keeps_nobody_from_her_turn() {
+    let mut drive = Drive::new(1, 1);
+    for _ in 0..3 {
+        let client = drive.hello(None, None);
+        drive.clients.push(client);
+    }
+    settle(&mut drive, 2);
+    fail(&mut drive);
+    (0..2).for_each(|client| (0..10).for_each(|_| event(&mut drive, client)));
+    event(&mut drive, 2);
+    settle(&mut drive, 5);
+    assert_eq!(handled(&drive, 2), 1);
+    let before = [handled(&drive, 0), handled(&drive, 1)];
+    settle(&mut drive, 6);
+    assert_eq!([handled(&drive, 0), handled(&drive, 1)], before.map(|handled| handled + 3), "one a tick");
 }
