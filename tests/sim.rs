@@ -1,7 +1,9 @@
 //! Whole rooms in one thread: a room, up to 64 clients and the links between them on a clock of their own. Links
 //! delay, stall, break in the middle of a message or without a word; clients hide, reload, open a second tab, bring
-//! old tokens, lie and flood. Whenever everything rests, each replica is what a naive filter of the world says, and
-//! every event has arrived exactly once and in order.
+//! old tokens, lie and flood. Three rooms of five have a store, which is slow, refuses, and loses what it has not
+//! answered; they are killed at any instant, stopped, put to sleep or failed by a hook, and woken. Whenever everything
+//! rests, each replica is what a naive filter of the world says, and every event has arrived exactly once and in order;
+//! nothing durable that a client saw is taken back.
 //!
 //! `SIM_SEEDS=500 cargo test --release --test sim -- --nocapture` runs more seeds; `SIM_SEED=7` runs one and tells
 //! what happens in it.
@@ -43,6 +45,7 @@ mod store;
 #[path = "sim/weather.rs"]
 mod weather;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
@@ -56,9 +59,13 @@ const FOUND_WITHIN: u64 = 500;
 /// Seeds that found something once; each test run takes them, too:
 /// - 33: a reload forgot calls whose results had come and were not read.
 /// - 142: a session got an event that was said to its player before it began.
-/// - 41: who was away got only those bytes of a rock that changed since the wake.
-/// - 271: a restart made a room forget that it had failed, and an event failed it once more.
-const KEPT: &[u64] = &[33, 142, 41, 271];
+/// - 1: the first tick of a run counted as one more of the run before, and who saw ticks of that which were not kept
+///   missed what it changed.
+/// - 31: who was away got only those bytes of a rock that changed since the wake.
+/// - 271: a restart made a room forget that it had failed, and an event failed it once more; others' events took its
+///   turns.
+/// - 2686: the first event of another device got the number of the one that had failed the room, and was given up.
+const KEPT: &[u64] = &[33, 142, 1, 31, 271, 2686];
 
 /// What the game's hook panics with where it should.
 struct Boom;
@@ -102,13 +109,16 @@ fn rooms_and_clients_agree_whatever_their_links_do() {
         return println!("seed {seed}: {outcome:?}");
     }
     let seeds = variable("SIM_SEEDS").unwrap_or(SEEDS);
-    let (mut ticks, mut faults, mut failures) = (0, 0, Vec::new());
+    let (mut ticks, mut faults, mut failures) = (0, BTreeMap::<_, u64>::new(), Vec::new());
     let kept = KEPT.iter().copied().filter(|seed| *seed > seeds);
     for (count, seed) in kept.chain(1..=seeds).enumerate() {
         match run(seed, false) {
             Ok(outcome) => {
                 ticks += outcome.ticks;
-                faults += outcome.faults.values().sum::<u64>();
+                outcome
+                    .faults
+                    .into_iter()
+                    .for_each(|(what, times)| *faults.entry(what).or_default() += times);
             }
             Err(why) => {
                 println!("seed {seed}: {why}\n  again: SIM_SEED={seed} cargo test --test sim -- --nocapture");
@@ -119,7 +129,7 @@ fn rooms_and_clients_agree_whatever_their_links_do() {
             println!("sim: {} runs, {ticks} ticks, {} failures so far", count + 1, failures.len());
         }
     }
-    println!("sim: {seeds} seeds, {ticks} ticks, {faults} faults, {} failures", failures.len());
+    println!("sim: {seeds} seeds, {ticks} ticks, {} failures, faults: {faults:?}", failures.len());
     assert!(failures.is_empty(), "these seeds failed: {failures:?}");
 }
 

@@ -268,7 +268,9 @@ impl Sim {
             () if book.is_displaced(&resume.token) => Err(code::REPLACED),
             () => Err(code::NO_SESSION),
         };
-        match book.life(self.runtime.now().0) {
+        // A run begins in a tick that it does not step.
+        let now = self.runtime.now().0;
+        match book.life(now.saturating_sub(u64::from(now == self.fate.begun))) {
             Life::Yes => vec![token],
             Life::No => vec![Err(code::NO_SESSION)],
             Life::Maybe => vec![token, Err(code::NO_SESSION)],

@@ -70,6 +70,8 @@ pub(crate) struct Fate {
     pub(crate) heard: Vec<(u64, News)>,
     trap: Option<Trap>,
     empty_since: Option<u64>,
+    /// The tick in which the run began, where it went on from another one.
+    pub(crate) begun: u64,
     /// Runs so far; and those that failed, of which the store could not be told.
     runs: u64,
     unknown_failures: u64,
@@ -90,6 +92,7 @@ impl Fate {
             heard: Vec::new(),
             trap: None,
             empty_since: None,
+            begun: u64::MAX,
             runs: 0,
             unknown_failures: 0,
             frozen: false,
@@ -410,7 +413,7 @@ impl Sim {
     pub(crate) fn begin(&mut self) {
         let (seed, rng) = (self.fate.rng.bytes(), self.fate.rng.fork());
         self.runtime = begin(&self.plan, &mut self.fate, self.now, rng, seed);
-        self.fate.life = Life::Up;
+        (self.fate.life, self.fate.begun) = (Life::Up, self.runtime.now().0);
         self.stirred = self.now;
         self.trace(|| String::from("the room wakes"));
         self.speak(false);

@@ -212,8 +212,9 @@ impl Sim {
                     let page = self.pages.get_mut(&id).expect("it runs");
                     if let Ok(RoomMessage::Welcome(welcome)) = RoomMessage::decode(&bytes) {
                         self.generation = (welcome.generation, welcome.incarnation);
-                        // What came and was not acknowledged is still with this page, or comes again.
-                        let skipped = self.books[&welcome.session].acknowledged.min(welcome.sent);
+                        // What it does not have and will not get, another page took.
+                        let has = link.presented.map_or(0, |(_, received)| received);
+                        let skipped = if has < welcome.sent { welcome.sent } else { 0 };
                         page.welcomed(welcome.session, skipped, welcome.player.0);
                     }
                     page.machine.handle_message(clock, bytes);
