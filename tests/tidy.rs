@@ -17,7 +17,8 @@ const OWN: &[&str] = &["room", "room-derive", "client", "examples", "tests", "be
 const LINES: usize = 500;
 
 /// Modules of the room crate that may know each other; `limits` and `tick` know none of them.
-const BASE: &[&str] = &["entity", "faults", "field", "limits", "presence", "schema", "store", "tick", "wire"];
+const BASE: &[&str] =
+    &["entity", "faults", "field", "limits", "presence", "schema", "step", "store", "tick", "wire"];
 
 /// What each module may use besides itself and the base.
 const ABOVE: &[(&str, &[&str])] = &[

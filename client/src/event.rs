@@ -226,4 +226,12 @@ pub struct ClientStats {
     pub resumes: u64,
     /// Numbered messages that came a second time and were dropped.
     pub repeats: u64,
+    /// Times that the room came to another end than was predicted.
+    pub corrections: u64,
+    /// Inputs that were stepped again for that.
+    pub replayed_inputs: u64,
+    /// Inputs that came to the room after their tick.
+    pub late: u64,
+    /// Ticks for which the room had no input in time.
+    pub starved: u64,
 }

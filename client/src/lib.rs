@@ -21,6 +21,7 @@ mod event;
 pub mod machine;
 #[cfg(feature = "native")]
 mod net;
+mod predict;
 pub mod replica;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -28,7 +29,7 @@ pub mod testing;
 pub use event::{
     CallId, CallOptions, ClientStats, Event, EventId, LastDrop, Message, SendError, Status, Undelivered,
 };
-pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind};
+pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind, WriteRefused};
 #[cfg(feature = "native")]
 pub use net::native::{AuthError, Client, Connect, ConnectError, connect};
 pub use replica::{Applied, Change, Replica};

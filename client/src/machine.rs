@@ -19,6 +19,7 @@ mod notice;
 mod options;
 mod outbox;
 mod pending;
+mod play;
 mod stream;
 
 use std::collections::VecDeque;
@@ -38,11 +39,13 @@ use dial::Dial;
 use inbox::Inbox;
 use outbox::{CallHead, Outbox, Sort};
 use pending::{Acks, Pending};
+use play::Play;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use notice::{Notice, NoticeKind};
 pub use options::{Options, Words};
 pub use pending::Outgoing;
+pub use play::WriteRefused;
 
 /// Where the socket stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,7 @@ pub struct Machine {
     inbox: Inbox,
     acks: Acks,
     clock: Clock,
+    play: Play,
     // The latest time that was told.
     now: Duration,
     // When something was heard last, later where the game did not call in between.
@@ -151,6 +155,7 @@ impl Machine {
             inbox: Inbox::default(),
             acks: Acks::default(),
             clock: Clock::default(),
+            play: Play::default(),
             now: Duration::ZERO,
             heard: Duration::ZERO,
             timers_ran: None,
@@ -418,6 +423,8 @@ impl Machine {
             ClientMessage::Ack(ack)
         } else if let Some(clock) = self.pending.ping.take() {
             ClientMessage::Ping(clock)
+        } else if let Some(bytes) = self.next_play() {
+            return Some(bytes);
         } else if let Some(bytes) = self.pending.pop_transient().or_else(|| self.outbox.next(&self.clock)) {
             return Some(bytes);
         } else if self.pending.leave && self.outbox.is_sent() {

@@ -1,5 +1,7 @@
 //! What a client holds: the entities it was sent, and what changed in them since the game last looked.
 
+mod ahead;
+
 use std::collections::HashMap;
 
 use room::entity::{EntityId, FieldMask, Id, Visible};

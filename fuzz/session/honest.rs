@@ -230,7 +230,7 @@ impl Honest {
                     self.kept.pop_front();
                 }
             }
-            RoomMessage::Transient(_) | RoomMessage::Pong { .. } => {}
+            RoomMessage::Transient(_) | RoomMessage::Stepped { .. } | RoomMessage::Pong { .. } => {}
             RoomMessage::Closing(_) => panic!("no closing from within a room"),
         }
     }

@@ -1,5 +1,7 @@
 /// An entity `Avatar` that is open for writing: it reads as one, and has a setter a field.
 pub struct AvatarMut<'a>(::room::entity::Write<'a, Avatar>);
+/// An entity `Avatar` that its owner writes from a client: it reads as one, and has a setter a writable field.
+pub struct AvatarOwned<'a>(::room::entity::Write<'a, Avatar>);
 const _: () = {
     type __Codec0 = <PlayerId as ::room::field::Field>::Codec;
     type __Codec1 = ::room::field::Quantized<
@@ -317,6 +319,48 @@ const _: () = {
             f: &mut ::room::__private::Formatter<'_>,
         ) -> ::room::__private::FmtResult {
             f.debug_tuple("AvatarMut").field(self.0.value()).finish()
+        }
+    }
+    #[automatically_derived]
+    impl ::room::Owned for Avatar {
+        type Owned<'a> = AvatarOwned<'a>;
+        fn owned(write: ::room::entity::Write<'_, Self>) -> AvatarOwned<'_> {
+            AvatarOwned(write)
+        }
+    }
+    impl AvatarOwned<'_> {
+        /// The entity's ID.
+        #[must_use]
+        pub fn id(&self) -> ::room::Id<Avatar> {
+            ::room::Id::assume(self.0.id())
+        }
+        /// Writes `aim`.
+        #[inline]
+        pub fn set_aim(
+            &mut self,
+            value: Option<f32>,
+        ) -> <__Codec1 as ::room::field::Codec>::Outcome {
+            self.0
+                .set::<
+                    __Codec1,
+                >(1usize, |entity, track| (&mut entity.aim, &mut track.1), value)
+        }
+    }
+    #[automatically_derived]
+    impl ::room::__private::Deref for AvatarOwned<'_> {
+        type Target = Avatar;
+        #[inline]
+        fn deref(&self) -> &Avatar {
+            self.0.value()
+        }
+    }
+    #[automatically_derived]
+    impl ::room::__private::Debug for AvatarOwned<'_> {
+        fn fmt(
+            &self,
+            f: &mut ::room::__private::Formatter<'_>,
+        ) -> ::room::__private::FmtResult {
+            f.debug_tuple("AvatarOwned").field(self.0.value()).finish()
         }
     }
     impl Avatar {

@@ -65,11 +65,13 @@ fn expand(entity: &Entity, sound: bool) -> TokenStream {
     let entity_impl = entity_impl(entity, &writer, &parts, sound);
     let writer_impl = writer_impl(entity, &writer, &parts);
     let constants = constants(entity, &parts);
+    let (owned, owned_impl) = owned(entity, &parts).unwrap_or_default();
     let visible =
         (!entity.is_hidden()).then(|| quote!(#[automatically_derived] impl #krate::Visible for #ident {}));
     quote! {
         #[doc = #doc]
         #vis struct #writer<'a>(#krate::entity::Write<'a, #ident>);
+        #owned
 
         const _: () = {
             #(#codecs)*
@@ -77,6 +79,7 @@ fn expand(entity: &Entity, sound: bool) -> TokenStream {
             #entity_impl
             #visible
             #writer_impl
+            #owned_impl
             #constants
         };
     }
@@ -240,7 +243,38 @@ fn kind(entity: &Entity, parts: &[Part<'_>], sound: bool) -> TokenStream {
     }
 }
 
+/// The writer with which an owner writes from a client, and its code; none where no field is writable.
+fn owned(entity: &Entity, parts: &[Part<'_>]) -> Option<(TokenStream, TokenStream)> {
+    let Entity { vis, ident, krate, .. } = entity;
+    let writable: Vec<_> = parts.iter().filter(|part| part.field.attributes.writable.is_given()).collect();
+    if entity.owner().is_none() || entity.is_hidden() || writable.is_empty() {
+        return None;
+    }
+    let owned = generated(ident, &format!("{}Owned", ident.unraw()));
+    let doc = format!(
+        " An entity `{}` that its owner writes from a client: it reads as one, and has a setter a writable field.",
+        ident.unraw()
+    );
+    let code = writer_code(entity, &owned, &writable);
+    let code = quote! {
+        #[automatically_derived]
+        impl #krate::Owned for #ident {
+            type Owned<'a> = #owned<'a>;
+            fn owned(write: #krate::entity::Write<'_, Self>) -> #owned<'_> {
+                #owned(write)
+            }
+        }
+        #code
+    };
+    Some((quote!(#[doc = #doc] #vis struct #owned<'a>(#krate::entity::Write<'a, #ident>);), code))
+}
+
 fn writer_impl(entity: &Entity, writer: &Ident, parts: &[Part<'_>]) -> TokenStream {
+    writer_code(entity, writer, &parts.iter().collect::<Vec<_>>())
+}
+
+/// What a writer of some fields can do.
+fn writer_code(entity: &Entity, writer: &Ident, parts: &[&Part<'_>]) -> TokenStream {
     let Entity { vis, ident, krate, .. } = entity;
     let name = writer.to_string();
     let setters = parts.iter().map(|part| setter(krate, part));

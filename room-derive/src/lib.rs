@@ -10,6 +10,7 @@ mod check;
 mod context;
 mod expand;
 mod field_enum;
+mod input;
 #[cfg(test)]
 mod snapshots;
 
@@ -47,4 +48,19 @@ pub fn entity(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FieldEnum, attributes(field_enum))]
 pub fn field_enum(input: TokenStream) -> TokenStream {
     field_enum::derive(input.into()).into()
+}
+
+/// Makes a struct with named fields what a player does in one tick: the `Input` of a `Stepper`.
+///
+/// The struct must be `Clone`, `Debug`, `Default`, `Serialize` and `Deserialize`. Where the input of a tick has not come
+/// in time, the room repeats the last one for a while, and then lets the player rest, which is the default. On a field,
+/// `#[input(…)]` takes
+/// - `once`: it is done once, as a jump, and not repeated; it runs even where its input comes a little late. The type
+///   must be `PartialEq`: anything but its default is done,
+/// - `keep`: it stays as it was while the player rests, as a heading.
+///
+/// On the struct, `#[input(crate = "…")]` gives the path of the `room` crate, where it has another name.
+#[proc_macro_derive(Input, attributes(input))]
+pub fn input(input: TokenStream) -> TokenStream {
+    input::derive(input.into()).into()
 }

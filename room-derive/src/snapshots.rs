@@ -80,6 +80,13 @@ fn an_enum() {
 }
 
 #[test]
+fn an_input() {
+    let input = |name: &str, input: &str| check(name, crate::input::derive, input);
+    input("steer", "pub struct Steer { right: f32, #[input(once)] jump: bool, #[input(keep)] heading: u8 }");
+    input("input_mistakes", r#"#[input(crate = "my_room")] struct Pair(f32, f32);"#);
+}
+
+#[test]
 fn nothing_names_the_crate_by_its_own_name_where_it_has_another() {
     let input = r#"
         #[entity(crate = "my_net", owner = a)]

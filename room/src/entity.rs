@@ -53,6 +53,20 @@ pub trait Entity: Clone + fmt::Debug + Send + Sync + Sized + 'static {
 )]
 pub trait Visible: Entity {}
 
+/// A kind whose owner writes some of its fields from a client: it has an owner and writable fields.
+#[diagnostic::on_unimplemented(
+    message = "no client writes `{Self}`",
+    note = "a kind that players write has an owner and a writable field: `#[entity(owner = …)]` on the struct and \
+            `#[field(writable)]` on the field"
+)]
+pub trait Owned: Visible {
+    /// The generated writer of a client (`AvatarOwned` for `Avatar`): it has setters for the writable fields alone.
+    type Owned<'a>: std::ops::Deref<Target = Self>;
+
+    #[doc(hidden)]
+    fn owned(write: Write<'_, Self>) -> Self::Owned<'_>;
+}
+
 /// Reads every field in order.
 #[doc(hidden)]
 pub trait Visit {
@@ -99,9 +113,19 @@ impl Kind {
     /// The fields that are stored only now and then.
     #[must_use]
     pub fn coarse(&self) -> FieldMask {
+        self.fields_where(|field| field.coarse)
+    }
+
+    /// The fields that the owner may write from a client.
+    #[must_use]
+    pub fn writable(&self) -> FieldMask {
+        self.fields_where(|field| field.writable)
+    }
+
+    fn fields_where(&self, wanted: impl Fn(&FieldInfo) -> bool) -> FieldMask {
         let mut mask = FieldMask::NONE;
-        let coarse = self.fields.iter().enumerate().filter(|(_, field)| field.coarse);
-        coarse.for_each(|(index, _)| mask.insert(index));
+        let wanted = self.fields.iter().enumerate().filter(|(_, field)| wanted(field));
+        wanted.for_each(|(index, _)| mask.insert(index));
         mask
     }
 }
@@ -250,6 +274,12 @@ impl FieldMask {
             let bits = n.saturating_sub(w * 64).min(64);
             bits == 64 || self.0[w] >> bits == 0
         })
+    }
+
+    /// The fields of it that are not in `other`.
+    #[must_use]
+    pub fn without(self, other: FieldMask) -> FieldMask {
+        FieldMask(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
     /// The indices in order.

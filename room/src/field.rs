@@ -62,6 +62,10 @@ pub trait Codec: 'static {
     fn check(_value: &Self::Value) -> Result<(), OverLimit> {
         Ok(())
     }
+    /// Whether no float in it is infinite or NaN.
+    fn is_finite(_value: &Self::Value) -> bool {
+        true
+    }
     /// Bytes of the whole encoding.
     fn size(value: &Self::Value) -> usize;
     /// Whether two values are the same, floats by their bits.

@@ -11,6 +11,7 @@ pub mod schema;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod session;
+pub mod step;
 pub mod storage;
 pub mod store;
 pub mod sync;
@@ -22,14 +23,15 @@ pub use crate::room::migrate::Migrating;
 pub use crate::room::outside::{Answer, Effect, Payload, WorkFailed};
 pub use crate::room::{
     Calls, Connection, ConnectionId, CreateError, Dropped, EntityRef, Game, Interest, Key, Keys, LeaveReason,
-    Peer, Refused, Room, RoomRef, SendError, StatusError, Visibility, migrate, runtime,
+    Peer, Refused, Room, RoomRef, SendError, StatusError, Steps, Visibility, Written, migrate, runtime,
 };
-pub use entity::{Entity, EntityId, FieldMask, Id, PlayerId, SessionId, Visible, WriteError};
+pub use entity::{Entity, EntityId, FieldMask, Id, Owned, PlayerId, SessionId, Visible, WriteError};
 pub use field::{Bytes, FieldEnum, Json};
 pub use presence::Presence;
-pub use room_derive::{Entity, FieldEnum};
+pub use room_derive::{Entity, FieldEnum, Input};
 
 pub use schema::{Schema, SchemaError};
+pub use step::{Input, StepWorld, Stepper};
 pub use sync::budget::longest_wait;
 pub use tick::Tick;
 
@@ -38,8 +40,9 @@ pub mod prelude {
     pub use crate::Axes::{self, Xy, Xyz, Xz};
     pub use crate::{
         Answer, Bytes, Calls, Connection, ConnectionId, Dropped, Effect, Entity, EntityId, EntityRef,
-        FieldEnum, Game, Id, Interest, Json, Keys, LeaveReason, Migrating, Payload, Peer, PlayerId, Presence,
-        Refused, Room, RoomRef, Schema, SessionId, Tick, Visibility, Visible, combine, custom, grid,
+        FieldEnum, Game, Id, Input, Interest, Json, Keys, LeaveReason, Migrating, Payload, Peer, PlayerId,
+        Presence, Refused, Room, RoomRef, Schema, SessionId, StepWorld, Stepper, Steps, Tick, Visibility,
+        Visible, Written, combine, custom, grid,
     };
 }
 
@@ -47,6 +50,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use std::clone::Clone;
+    pub use std::cmp::PartialEq;
     pub use std::convert::From;
     pub use std::default::Default;
     pub use std::fmt::{Debug, Formatter, Result as FmtResult};

@@ -83,6 +83,22 @@ pub const EVENTS_BYTES_MOST: usize = 4 * KIB * KIB;
 pub const EVENTS_WINDOW: usize = 256 * KIB;
 /// Calls that wait for a result.
 pub const CALLS: usize = 64;
+/// Bytes of an input's MessagePack.
+pub const INPUT: usize = 256;
+/// Inputs of a message, each of the tick after the one before.
+pub const INPUTS: usize = 12;
+/// How many ticks ahead of the room an input may be.
+pub const INPUT_AHEAD: u64 = 60;
+/// How many ticks after its own an input's actions may still run.
+pub const INPUT_LATE: u64 = 17;
+/// How many ticks the newest input is repeated where the next one has not come.
+pub const INPUT_REPEATS: u64 = 15;
+/// Messages with inputs that a client may send, each tick on average.
+pub const INPUTS_PER_TICK: u32 = 2;
+/// Messages with inputs that a client may send at once.
+pub const INPUTS_BURST: u32 = 120;
+/// Entities whose fields one message of writes may have.
+pub const WRITES: usize = 64;
 /// Messages a second that a client may send besides acknowledgements, hidden and leave (*setting*).
 pub const MESSAGES_PER_SECOND: u32 = 60;
 /// How many of them it may send at once (*setting*).

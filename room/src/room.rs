@@ -10,10 +10,13 @@ pub mod log;
 pub mod migrate;
 mod outgoing;
 pub mod outside;
+mod own;
 mod presence;
 pub mod runtime;
 mod sessions;
+mod steps;
 mod views;
+mod writes;
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -28,10 +31,11 @@ pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
 pub use label::{BadKind, Label};
 pub use outgoing::SendError;
 pub use presence::StatusError;
+pub use steps::Steps;
+pub use writes::Written;
 
-use crate::entity::{Entity, EntityId, Id, PlayerId, SessionId, Visible};
+use crate::entity::{Entity, EntityId, Id, PlayerId, SessionId};
 use crate::presence::Presence;
-use crate::schema::Role;
 use crate::sync::Views;
 use crate::sync::update::Stats;
 pub use crate::sync::world::CreateError;
@@ -229,66 +233,6 @@ impl<G: Game> Room<G> {
     #[must_use]
     pub fn entities(&self) -> usize {
         self.world.len()
-    }
-
-    /// The room's state.
-    ///
-    /// # Panics
-    /// If the schema's state kind is not `K`.
-    #[must_use]
-    pub fn state<K: Visible>(&self) -> &K {
-        let state = self.world.state().and_then(|slot| self.world.at(slot));
-        state.unwrap_or_else(|| no_state::<K>())
-    }
-
-    /// The room's state, to write.
-    ///
-    /// # Panics
-    /// If the schema's state kind is not `K`.
-    pub fn state_mut<K: Visible>(&mut self) -> K::Writer<'_> {
-        let slot = self.world.state();
-        slot.and_then(|slot| self.world.at_mut::<K>(slot)).unwrap_or_else(|| no_state::<K>())
-    }
-
-    /// A player's private state; `None` where the player has none.
-    ///
-    /// # Panics
-    /// If the schema's private kind is not `K`.
-    #[must_use]
-    pub fn private<K: Visible>(&self, player: PlayerId) -> Option<&K> {
-        self.check_private::<K>();
-        self.world.at(self.world.private(player)?)
-    }
-
-    /// A player's private state, to write.
-    ///
-    /// # Panics
-    /// If the schema's private kind is not `K`.
-    pub fn private_mut<K: Visible>(&mut self, player: PlayerId) -> Option<K::Writer<'_>> {
-        self.check_private::<K>();
-        let slot = self.world.private(player)?;
-        self.world.at_mut::<K>(slot)
-    }
-
-    /// A player's private state, to write, created from its default where there is none yet.
-    ///
-    /// # Panics
-    /// If the schema's private kind is not `K`.
-    pub fn create_private<K: Visible>(&mut self, player: PlayerId) -> K::Writer<'_> {
-        self.check_private::<K>();
-        let slot = self.world.ensure_private(player);
-        slot.and_then(|slot| self.world.at_mut::<K>(slot)).expect("the schema has the kind")
-    }
-
-    fn check_private<K: Visible>(&self) {
-        let kinds = self.world.schema().entries();
-        let listed = kinds.iter().any(|entry| entry.role == Role::Private && entry.kind.name == K::KIND.name);
-        assert!(listed, "the schema's private kind is not {}: add `.private::<…>()` to it", K::KIND.name);
-    }
-
-    /// Players who have private state, in order.
-    pub fn private_players(&self) -> impl Iterator<Item = PlayerId> + '_ {
-        self.world.private_players()
     }
 
     /// An entity of any kind, hidden ones too, as whole values: for inspection.
@@ -490,8 +434,4 @@ impl<G: Game> Room<G> {
     fn views_mut(&mut self) -> &mut Views {
         self.views.as_mut().expect("views are away only while the interest looks at the room")
     }
-}
-
-fn no_state<K: Entity>() -> ! {
-    panic!("the schema's state kind is not {}: add `.state::<…>()` to it", K::KIND.name)
 }

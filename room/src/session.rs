@@ -2,6 +2,7 @@
 //! events it keeps, and how much a client may say.
 
 pub mod credit;
+pub mod inputs;
 pub mod outbox;
 pub mod tokens;
 

@@ -1,5 +1,6 @@
 //! Tables of entities: a [`Store`] a kind in the room, a [`replica::Table`] a visible kind in a client.
 
+pub mod ahead;
 pub mod bits;
 pub mod records;
 pub mod replica;
@@ -13,8 +14,8 @@ use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
 use crate::field::write::{self, Admit, Clamped, Write, WriteError};
 use crate::limits;
 use crate::tick::Tick;
-use crate::wire::DecodeError;
 use crate::wire::record::{self, SentBytes, StoredRecord};
+use crate::wire::{DecodeError, Reader};
 use records::Records;
 use slots::Slots;
 
@@ -84,8 +85,12 @@ impl<K: Entity> Store<K> {
 
     /// Opens a row for writing.
     pub fn write<'a>(&'a mut self, id: EntityId, row: u32, clamped: &'a mut Clamped) -> K::Writer<'a> {
+        K::writer(self.open(id, row, clamped))
+    }
+
+    fn open<'a>(&'a mut self, id: EntityId, row: u32, clamped: &'a mut Clamped) -> Write<'a, K> {
         let row = row as usize;
-        K::writer(Write {
+        Write {
             id,
             slot: self.slots[row],
             value: &mut self.values[row],
@@ -94,7 +99,19 @@ impl<K: Entity> Store<K> {
             size: &mut self.sizes[row],
             dirty: &mut self.dirty,
             clamped,
-        })
+        }
+    }
+
+    /// The first entity of each owner, in ID order.
+    pub fn first_owned(&self, slots: &Slots) -> BTreeMap<PlayerId, EntityId> {
+        let mut first = BTreeMap::new();
+        for (id, slot) in &self.order {
+            let owner = slots.live(*slot).and_then(|info| self.value(info.row).owner());
+            if let Some(owner) = owner {
+                first.entry(owner).or_insert(*id);
+            }
+        }
+        first
     }
 
     /// IDs and slots in ID order.
@@ -137,6 +154,9 @@ fn move_last<T: Copy>(values: &mut Vec<T>, row: usize, last: usize, each: usize)
     values.truncate(last * each);
 }
 
+/// An entity as a player would have it: of the type of its kind.
+pub type Proposal = Box<dyn Any + Send>;
+
 /// A [`Store`] without its type.
 pub trait AnyStore: Any + Send + Sync {
     /// For the typed look-up.
@@ -172,6 +192,25 @@ pub trait AnyStore: Any + Send + Sync {
     fn change_ticks(&self, row: u32) -> &[Tick];
     /// The player who owns an entity.
     fn owner(&self, row: u32) -> Option<PlayerId>;
+    /// A copy of an entity with the fields that a player would have it have, read from `bytes`, which have nothing else.
+    /// `None` where one of them is a float that is not finite.
+    fn propose(
+        &self,
+        id: EntityId,
+        row: u32,
+        mask: FieldMask,
+        bytes: &[u8],
+        clamped: &mut Clamped,
+    ) -> Result<Option<Proposal>, DecodeError>;
+    /// Writes the fields of a mask as a proposal of the same kind has them.
+    fn adopt(
+        &mut self,
+        id: EntityId,
+        row: u32,
+        mask: FieldMask,
+        proposal: &Proposal,
+        clamped: &mut Clamped,
+    ) -> Result<(), WriteError>;
     /// The fields that changed after a tick.
     fn changed_since(&self, row: u32, since: Tick) -> FieldMask;
     /// Bytes of the entity with every field encoded.
@@ -303,6 +342,33 @@ impl<K: Entity> AnyStore for Store<K> {
 
     fn owner(&self, row: u32) -> Option<PlayerId> {
         self.values[row as usize].owner()
+    }
+
+    fn propose(
+        &self,
+        id: EntityId,
+        row: u32,
+        mask: FieldMask,
+        bytes: &[u8],
+        clamped: &mut Clamped,
+    ) -> Result<Option<Proposal>, DecodeError> {
+        let mut value = self.value(row).clone();
+        let mut r = Reader::new(bytes);
+        let finite = record::take_fields(&mut value, mask, &mut r, |field| clamped.add::<K>(id, field))?;
+        r.end()?;
+        Ok(finite.then(|| Box::new(value) as Proposal))
+    }
+
+    fn adopt(
+        &mut self,
+        id: EntityId,
+        row: u32,
+        mask: FieldMask,
+        proposal: &Proposal,
+        clamped: &mut Clamped,
+    ) -> Result<(), WriteError> {
+        let Some(proposal) = proposal.downcast_ref::<K>() else { return Ok(()) };
+        self.open(id, row, clamped).take_over(mask, proposal)
     }
 
     fn changed_since(&self, row: u32, since: Tick) -> FieldMask {

@@ -209,6 +209,12 @@ impl Views {
         self.viewers.get(viewer as usize)?.as_deref()
     }
 
+    /// Whether a connection was sent all that there is of what its player owns and what is hers alone.
+    #[must_use]
+    pub fn has_own(&self, viewer: u32, world: &World) -> bool {
+        self.viewer(viewer).is_some_and(|viewer| viewer.has_own(world))
+    }
+
     /// Whether a connection was sent the entity of a slot.
     #[must_use]
     pub fn knows(&self, viewer: u32, slot: u32) -> bool {

@@ -15,7 +15,7 @@ pub use reader::Reader;
 pub use view_hash::ViewHash;
 
 /// The version of the messages. Any change to them raises it.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 /// The WebSocket subprotocol.
 pub const SUBPROTOCOL: &str = "room.v1";
 

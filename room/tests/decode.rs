@@ -15,7 +15,8 @@ use room::migrate::{StoredField, StoredKind, StoredSchema, StoredType};
 use room::schema::Role;
 use room::wire::deflate::{self, Compressor, Inflater};
 use room::wire::message::{
-    self, Ack, Call, Claim, ClientMessage, Closing, Hello, Outcome, Resume, RoomMessage, Token, Welcome,
+    self, Ack, Call, Claim, ClientMessage, Closing, Hello, Outcome, Report, Resume, RoomMessage, Token,
+    Welcome, WriteEntry,
 };
 use room::wire::{DecodeError, Reader, payload, schema_text};
 use room::{EntityId, PlayerId, SessionId, Tick, limits};
@@ -77,6 +78,11 @@ fn seeds() -> Vec<Vec<u8>> {
         ClientMessage::Ping(u64::MAX),
         ClientMessage::Leave,
         ClientMessage::Status { gap: 3, text: "away" },
+        ClientMessage::Inputs { first: Tick(300), inputs: vec![&[0x80], &[0x81, 0xa1, b'x', 1]] },
+        ClientMessage::Writes {
+            number: 300,
+            entries: vec![WriteEntry { kind: 2, id: EntityId::STATE, fields: &[1, 2, 3] }; 3],
+        },
     ] {
         seeds.push(Vec::new());
         message.encode(seeds.last_mut().unwrap());
@@ -101,7 +107,12 @@ fn seeds() -> Vec<Vec<u8>> {
         RoomMessage::Result { call: 3, tick: Tick(9), outcome: Outcome::Refused("sold out") },
         RoomMessage::Failed(300),
         RoomMessage::Ack(300),
-        RoomMessage::Pong { clock: 1 << 50, time: 1 << 40 },
+        RoomMessage::Stepped { tick: Tick(300), writes: 1 << 40 },
+        RoomMessage::Pong {
+            clock: 1 << 50,
+            time: 1 << 40,
+            inputs: Report { early: Some(3), late: 1, starved: 2 },
+        },
         RoomMessage::Closing(Closing { code: 4006, visible_hash: 1, hash: 2, schema: SCHEMA }),
     ] {
         seeds.push(Vec::new());

@@ -190,6 +190,7 @@ impl Client {
                 assert!(number > self.handled, "acknowledgements grow");
                 self.handled = number;
             }
+            RoomMessage::Stepped { .. } => {}
             RoomMessage::Pong { clock, .. } => self.pongs.push(clock),
             RoomMessage::Closing(_) => panic!("a room that lets a client in sends it no closing"),
         }

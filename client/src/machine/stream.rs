@@ -58,6 +58,7 @@ impl Machine {
     pub fn update(&mut self, now: Duration) {
         self.begin_report();
         self.catch_up();
+        self.play(now);
         self.unseen = false;
         self.handle_timeout(now);
     }
@@ -166,7 +167,10 @@ impl Machine {
     fn note(&mut self, now: Duration, bytes: &[u8]) -> Result<(), DecodeError> {
         match RoomMessage::decode(bytes)? {
             RoomMessage::Ack(number) => self.outbox.acknowledge(number),
-            RoomMessage::Pong { clock, time } => self.clock.answered(now, clock, time),
+            RoomMessage::Pong { clock, time, inputs } => {
+                self.clock.answered(now, clock, time);
+                self.reported(inputs);
+            }
             _ => return Err(DecodeError::Order),
         }
         Ok(())
@@ -179,6 +183,7 @@ impl Machine {
                     self.updated(applied);
                 }
             }
+            RoomMessage::Stepped { tick, writes } => self.room_stepped(tick, writes),
             RoomMessage::Event(payload) => self.numbered(|_| Some(Event::Message(Message::new(payload))))?,
             RoomMessage::Result { call, tick, outcome } => self.numbered(|machine| {
                 let call = CallId(machine.outbox.answered(call)?);
@@ -214,6 +219,7 @@ impl Machine {
             self.replica.clear();
         }
         self.replica.retain(welcome.retain as usize);
+        self.begin_play();
         self.jump_next = true;
         Ok(())
     }

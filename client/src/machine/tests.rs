@@ -11,7 +11,7 @@ mod timers;
 use std::time::Duration;
 
 use room::prelude::*;
-use room::wire::message::{Ack, ClientMessage, Hello, Outcome, RoomMessage, Token, Welcome};
+use room::wire::message::{Ack, ClientMessage, Hello, Outcome, Report, RoomMessage, Token, Welcome};
 use room::wire::update::{self, Part, UpdateHead};
 use room::wire::{PROTOCOL_VERSION, payload, varint};
 use room::{Schema, limits};
@@ -33,6 +33,10 @@ enum Said {
     Call(u64, String, Tick),
     Status(u64, String),
     Transient(String),
+    /// The first tick, and how many.
+    Inputs(Tick, usize),
+    /// The number, and how many entities.
+    Writes(u64, usize),
     Hidden(bool),
     Ack(Ack),
     Ping(u64),
@@ -71,6 +75,8 @@ fn said(machine: &mut Machine) -> Vec<Said> {
                 ClientMessage::Call(call) => Said::Call(call.gap, call.name.to_owned(), call.deadline),
                 ClientMessage::Status { gap, text } => Said::Status(gap, text.to_owned()),
                 ClientMessage::Transient(payload) => Said::Transient(text(payload)),
+                ClientMessage::Inputs { first, inputs } => Said::Inputs(first, inputs.len()),
+                ClientMessage::Writes { number, entries } => Said::Writes(number, entries.len()),
                 ClientMessage::Hidden(hidden) => Said::Hidden(hidden),
                 ClientMessage::Ack(ack) => Said::Ack(ack),
                 ClientMessage::Ping(clock) => Said::Ping(clock),
@@ -95,6 +101,11 @@ fn bytes(message: RoomMessage<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes);
     bytes
+}
+
+/// The answer to a ping of a client that sends no inputs.
+fn pong(clock: u64, time: u64) -> RoomMessage<'static> {
+    RoomMessage::Pong { clock, time, inputs: Report::default() }
 }
 
 /// A room's message comes.

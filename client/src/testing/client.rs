@@ -4,12 +4,13 @@ use std::cell::{Ref, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
+use room::Owned;
 use room::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::event::{CallId, CallOptions, Event, EventId, SendError, Status};
-use crate::machine::{Checkpoint, Machine, Notice};
+use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, SendError, Status};
+use crate::machine::{Checkpoint, Machine, Notice, WriteRefused};
 use crate::replica::Replica;
 
 /// A client of a [`TestRoom`](super::TestRoom). A copy of it is the same client.
@@ -109,6 +110,29 @@ impl TestClient {
         options: CallOptions,
     ) -> Result<CallId, SendError> {
         self.machine.borrow_mut().call(name, value, options)
+    }
+
+    /// What its player does from now on; see [`Machine::input`]. Her steps are made at the next tick.
+    pub fn input<S: Stepper>(&self, input: S::Input) {
+        self.machine.borrow_mut().input::<S>(input);
+    }
+
+    /// Writes an entity that its player owns; see [`Machine::write`].
+    ///
+    /// # Errors
+    /// As [`Machine::write`].
+    pub fn write<K: Owned, R>(
+        &self,
+        id: Id<K>,
+        write: impl FnOnce(&mut K::Owned<'_>) -> R,
+    ) -> Result<R, WriteRefused> {
+        self.machine.borrow_mut().write(id).map(|mut entity| write(&mut entity))
+    }
+
+    /// Figures of the client.
+    #[must_use]
+    pub fn stats(&self) -> ClientStats {
+        self.machine.borrow().stats()
     }
 
     /// Where its connection stands.

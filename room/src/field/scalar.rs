@@ -21,6 +21,10 @@ pub trait Scalar: Copy + fmt::Debug + Send + Sync + 'static {
     fn put(self, out: &mut Vec<u8>);
     /// Reads one.
     fn take(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    /// Whether no float in it is infinite or NaN.
+    fn is_finite(self) -> bool {
+        true
+    }
     /// Appends the difference from `base`; returns false where the type has none between these two.
     fn put_difference(self, base: Self, out: &mut Vec<u8>) -> bool {
         let _ = (base, out);
@@ -57,6 +61,9 @@ impl<T: Scalar> Codec for Plain<T> {
 
     fn size(value: &T) -> usize {
         value.size()
+    }
+    fn is_finite(value: &T) -> bool {
+        value.is_finite()
     }
     #[inline]
     fn same(a: &T, b: &T) -> bool {
@@ -159,6 +166,7 @@ macro_rules! floats {
                 fn take(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                     Ok(<$ty>::from_le_bytes(r.array::<$size>()?))
                 }
+                fn is_finite(self) -> bool { <$ty>::is_finite(self) }
             }
             impl Element for $ty {}
         )*
@@ -229,6 +237,9 @@ impl<T: Element, const N: usize> Scalar for [T; N] {
         }
         Ok(all)
     }
+    fn is_finite(self) -> bool {
+        self.iter().all(|v| v.is_finite())
+    }
     fn put_difference(self, base: Self, out: &mut Vec<u8>) -> bool {
         self.iter().zip(base).all(|(v, base)| v.put_difference(base, out))
     }
@@ -264,6 +275,9 @@ impl<T: Scalar> Scalar for Option<T> {
     }
     fn take(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(if bool::take(r)? { Some(T::take(r)?) } else { None })
+    }
+    fn is_finite(self) -> bool {
+        self.is_none_or(Scalar::is_finite)
     }
     fn put_difference(self, base: Self, out: &mut Vec<u8>) -> bool {
         matches!((self, base), (Some(value), Some(base)) if value.put_difference(base, out))
@@ -336,6 +350,7 @@ mod glam_fields {
                     fn take(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                         <[f32; $n]>::take(r).map(<$ty>::from_array)
                     }
+                    fn is_finite(self) -> bool { self.to_array().is_finite() }
                 }
                 impl OptionField for $ty {}
             )*

@@ -1,10 +1,13 @@
 //! Writing: one path for every setter, so that no change is missed and no limit passed.
 
+use std::marker::PhantomData;
+
 use super::blob::Blob;
 use super::json::{Json, JsonCodec, JsonValue};
 use super::{Codec, OverLimit, WireType};
-use crate::entity::{Entity, EntityId, VisitMut};
+use crate::entity::{Entity, EntityId, FieldMask, VisitMut};
 use crate::limits;
+use crate::wire::{Reader, record};
 
 /// A write or creation that was refused; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,27 +115,23 @@ impl<K: Entity> Write<'_, K> {
 
     /// Writes a field. Its current value records nothing.
     #[inline]
-    pub fn set<C: Codec>(&mut self, field: usize, place: Place<K, C>, mut new: C::Value) -> C::Outcome {
-        if C::normalize(&mut new) {
-            self.count_clamped(field);
-        }
+    pub fn set<C: Codec>(&mut self, field: usize, place: Place<K, C>, new: C::Value) -> C::Outcome {
         let (value, track) = place(self.value, self.track);
-        if C::same(value, &new) {
-            return C::Outcome::from_result(Ok(()));
-        }
-        let grown = C::check(&new)
-            .map_err(|over| refused::<K>(field, over))
-            .and_then(|()| resized::<K>(field, *self.size, C::size(value), C::size(&new)));
-        let result = match grown {
-            Ok(size) => {
-                *self.size = size;
-                C::replace(value, new, track, !is_in(self.pending, field));
-                self.touch(field);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        };
-        C::Outcome::from_result(result)
+        let mut noted = Noted { pending: self.pending, size: self.size, clamped: self.clamped };
+        let (id, slot, dirty) = (self.id, self.slot, &mut *self.dirty);
+        C::Outcome::from_result(noted.replace::<K, C>(id, field, (value, track), new, || dirty.push(slot)))
+    }
+
+    /// Takes over the fields of a mask from another entity of the kind, as setters would. Where one is refused, those
+    /// before it are written.
+    pub(crate) fn take_over(&mut self, mask: FieldMask, from: &K) -> Result<(), WriteError> {
+        let mut bytes = Vec::new();
+        record::put_fields(from, mask, &mut bytes);
+        let noted = Noted { pending: self.pending, size: self.size, clamped: self.clamped };
+        let (id, slot, dirty) = (self.id, self.slot, &mut *self.dirty);
+        let mut take =
+            TakeOver::<K> { id, mask, bytes: Reader::new(&bytes), noted, slot, dirty, kind: PhantomData };
+        self.value.visit_mut(self.track, &mut take)
     }
 
     /// Writes `bytes` at `offset` of a `Bytes` field; past its end the field grows and a gap fills with zeros.
@@ -179,9 +178,70 @@ impl<K: Entity> Write<'_, K> {
         }
         self.pending[field >> 6] |= 1 << (field & 63);
     }
+}
 
-    fn count_clamped(&mut self, field: usize) {
-        self.clamped.add::<K>(self.id, field);
+/// What is noted of writes to an entity.
+struct Noted<'a> {
+    pending: &'a mut [u64],
+    size: &'a mut u32,
+    clamped: &'a mut Clamped,
+}
+
+impl Noted<'_> {
+    /// Puts a value in the place of another; `first` is told of the first write since the seal.
+    #[inline]
+    fn replace<K: Entity, C: Codec>(
+        &mut self,
+        id: EntityId,
+        field: usize,
+        (value, track): (&mut C::Value, &mut C::Track),
+        mut new: C::Value,
+        first: impl FnOnce(),
+    ) -> Result<(), WriteError> {
+        if C::normalize(&mut new) {
+            self.clamped.add::<K>(id, field);
+        }
+        if C::same(value, &new) {
+            return Ok(());
+        }
+        C::check(&new).map_err(|over| refused::<K>(field, over))?;
+        *self.size = resized::<K>(field, *self.size, C::size(value), C::size(&new))?;
+        C::replace(value, new, track, !is_in(self.pending, field));
+        if self.pending.iter().all(|word| *word == 0) {
+            first();
+        }
+        self.pending[field >> 6] |= 1 << (field & 63);
+        Ok(())
+    }
+}
+
+/// Writes fields whose values are read from bytes.
+struct TakeOver<'a, 'b, K> {
+    id: EntityId,
+    mask: FieldMask,
+    bytes: Reader<'b>,
+    noted: Noted<'a>,
+    slot: u32,
+    dirty: &'a mut Vec<u32>,
+    kind: PhantomData<K>,
+}
+
+impl<K: Entity> VisitMut for TakeOver<'_, '_, K> {
+    type Error = WriteError;
+
+    fn field<C: Codec>(
+        &mut self,
+        index: usize,
+        value: &mut C::Value,
+        track: &mut C::Track,
+    ) -> Result<(), WriteError> {
+        if !self.mask.has(index) {
+            return Ok(());
+        }
+        // What was encoded a moment ago decodes.
+        let Ok(new) = C::take(&mut self.bytes) else { return Ok(()) };
+        let Self { noted, dirty, slot, .. } = self;
+        noted.replace::<K, C>(self.id, index, (value, track), new, || dirty.push(*slot))
     }
 }
 

@@ -7,14 +7,16 @@ use serde::de::DeserializeOwned;
 use super::interest::Visibility;
 use super::migrate::Migrating;
 use super::outside::{Answer, Effect, Payload};
+use super::steps::Steps;
+use super::writes::Written;
 use super::{Calls, ConnectionId, Room};
 use crate::entity::{PlayerId, SessionId};
 use crate::schema::Schema;
 
 /// A game's rules on the server. One value of it runs one room.
 ///
-/// In each tick, all that arrived is handled in the order of its arrival (joins, events, leaves), then
-/// [`on_tick`](Game::on_tick) runs, then, where a send is due, what changed goes to those who may see it.
+/// In each tick, all that arrived is handled in the order of its arrival (joins, events, writes, leaves), then players
+/// are [stepped](Game::steps), then [`on_tick`](Game::on_tick) runs, then, where a send is due, what changed goes to those who may see it.
 pub trait Game: Sized + Send + Sync + 'static {
     /// What a client's `send` carries.
     type Event: DeserializeOwned + Send;
@@ -82,6 +84,20 @@ pub trait Game: Sized + Send + Sync + 'static {
     /// A client sent a transient, which may have been lost. By default it is handled as an event.
     fn on_transient(&mut self, room: &mut Room<Self>, peer: Peer, event: Self::Event) {
         self.on_event(room, peer, event);
+    }
+
+    /// How players are stepped: what their inputs do, once a tick, before [`on_tick`](Game::on_tick). Asked once, when
+    /// the room is made.
+    fn steps() -> Steps<Self> {
+        Steps::none()
+    }
+
+    /// A player writes fields of an entity that she owns from her client. The fields are writable ones and their floats
+    /// finite; quantized ones are rounded. The game may change what is written, or refuse it: her client then shows what
+    /// the room has. By default all is let through.
+    fn on_write(&mut self, room: &mut Room<Self>, peer: Peer, written: &mut Written) -> Result<(), Refused> {
+        let _ = (room, peer, written);
+        Ok(())
     }
 
     /// A player's client sets what her presence says of her. What is returned becomes her status, of which the first 256

@@ -52,6 +52,14 @@ pub enum Log {
         /// How many messages were dropped since the last entry.
         count: u64,
     },
+    /// A client wrote what its player may not write, or what the game did not let her.
+    #[error("player {player} wrote what she may not: {count} writes were refused")]
+    RefusedWrites {
+        /// The player.
+        player: PlayerId,
+        /// How many writes were refused since the last entry.
+        count: u64,
+    },
     /// A connection was closed for what it sent.
     #[error("player {player} was closed with {code} for what she sent: {reason}; events are of type {event}")]
     BadMessage {
@@ -168,6 +176,7 @@ impl Log {
             Log::Dropped { .. } => "dropped",
             Log::Resumed { .. } => "resumed",
             Log::Flooded { .. } => "flooded",
+            Log::RefusedWrites { .. } => "refused_writes",
             Log::BadMessage { .. } => "bad_message",
             Log::BuildMismatch { .. } => "build_mismatch",
             Log::GaveUp { .. } => "gave_up",

@@ -9,6 +9,7 @@ mod edge;
 mod heard;
 mod inbox;
 mod out;
+mod played;
 mod rows;
 mod seats;
 mod send;
@@ -31,6 +32,7 @@ use super::label::{Label, Standing};
 pub use super::label::{Site, is_code};
 use super::log::{Log, LogGate};
 pub use super::outside::{Answer, Effect, Outside, Payload, Work, WorkFailed};
+use super::steps::Steps;
 use super::{Connection, Room};
 use crate::entity::PlayerId;
 use crate::limits;
@@ -56,6 +58,7 @@ pub struct Runtime<G: Game> {
     room: Room<G>,
     settings: Settings,
     calls: Calls<G>,
+    steps: Steps<G>,
     generation: u64,
     /// When the last tick ran.
     ticked_at: Duration,
@@ -134,6 +137,7 @@ impl<G: Game> Runtime<G> {
             room,
             settings,
             calls: G::calls(),
+            steps: G::steps(),
             generation: generation(&seed),
             ticked_at: Duration::ZERO,
             inbox: Inbox::new(),
@@ -283,13 +287,19 @@ impl<G: Game> Runtime<G> {
 
     /// A message came. What does not decode ends the connection with 4000; a hook never sees it.
     pub fn handle_message(&mut self, conn: ConnectionId, now: Duration, bytes: &[u8]) {
-        let Err((code, reason)) = self.hear(conn, now, bytes) else { return };
+        if let Err((code, reason)) = self.hear(conn, now, bytes) {
+            self.refuse(conn, code, reason);
+            self.inbox.end(conn, Arrival::Drop(Dropped::Misbehaved));
+        }
+    }
+
+    /// Closes a connection for what it sent.
+    fn refuse(&mut self, conn: ConnectionId, code: u16, reason: String) {
         if let Some(player) = self.room.connection(conn).map(Connection::player) {
             let event = std::any::type_name::<G::Event>();
             self.logs.push_back(Log::BadMessage { player, code, reason: reason.clone(), event });
         }
         self.out.close(conn, code, reason);
-        self.inbox.end(conn, Arrival::Drop(Dropped::Misbehaved));
     }
 
     /// A socket ended. Its session is held from the next tick on, behind what it sent before.
@@ -312,6 +322,7 @@ impl<G: Game> Runtime<G> {
                 Arrival::Join(join) => self.join(conn, *join),
                 Arrival::Said(session) => self.handle_said(session),
                 Arrival::Transient(event) => self.transient(conn, event),
+                Arrival::Write(number, writes) => self.write(conn, number, writes),
                 Arrival::Leave => self.leave(conn),
                 Arrival::Drop(how) => self.drop_connection(conn, how),
                 Arrival::Mail(from, message) => {
@@ -324,6 +335,7 @@ impl<G: Game> Runtime<G> {
         }
         self.inbox.reuse(arrivals);
         self.expire();
+        self.step_players();
         self.caught("on_tick", Game::on_tick);
         self.kick();
         self.watch();
@@ -337,6 +349,7 @@ impl<G: Game> Runtime<G> {
         self.out.hold(false);
         self.note_clamped();
         self.note_flooded();
+        self.note_refused_writes();
         self.out.forget_closed();
     }
 

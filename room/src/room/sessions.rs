@@ -50,8 +50,15 @@ pub(super) struct Session<G: Game> {
     pub(super) credit: Credit,
     /// Of calls that have a rate.
     pub(super) call_credit: BTreeMap<&'static str, Credit>,
+    /// Of messages with inputs.
+    pub(super) input_credit: Credit,
     /// Messages dropped since the log told of it.
     pub(super) flooded: u64,
+    /// The number of the last message of writes on its connection, done or not; and up to which the client was told.
+    pub(super) written: u64,
+    pub(super) told_written: u64,
+    /// Writes refused since the log told of it.
+    pub(super) refused_writes: u64,
 }
 
 /// An event, a call or a status that waits for the game.
@@ -83,7 +90,7 @@ impl<G: Game> Session<G> {
         (name, account): (String, Option<String>),
         tokens: Tokens,
         conn: ConnectionId,
-        credit: Credit,
+        [credit, input_credit]: [Credit; 2],
     ) -> Self {
         Session {
             player,
@@ -107,7 +114,11 @@ impl<G: Game> Session<G> {
             told: 0,
             credit,
             call_credit: BTreeMap::new(),
+            input_credit,
             flooded: 0,
+            written: 0,
+            told_written: 0,
+            refused_writes: 0,
         }
     }
 
@@ -223,6 +234,17 @@ impl<G: Game> Sessions<G> {
         self.last
     }
 
+    /// The players who have sessions, held ones too, in order.
+    pub(super) fn players(&self) -> impl Iterator<Item = PlayerId> + '_ {
+        self.of_player.keys().copied()
+    }
+
+    /// Whether a player has a session that is not held.
+    pub(super) fn is_connected(&self, player: PlayerId) -> bool {
+        let mut sessions = self.of_player(player).iter().filter_map(|id| self.get(*id));
+        sessions.any(|session| session.held.is_none())
+    }
+
     pub(super) fn of_player(&self, player: PlayerId) -> &[SessionId] {
         self.of_player.get(&player).map_or(&[], Vec::as_slice)
     }
@@ -314,6 +336,7 @@ impl<G: Game> Sessions<G> {
         session.conn = conn;
         session.epoch += 1;
         (session.hidden_since, session.quiet_since) = (None, None);
+        (session.written, session.told_written) = (0, 0);
         session.leaving = false;
         Some(session)
     }

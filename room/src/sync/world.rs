@@ -1,9 +1,11 @@
 //! The world: every entity by slot and by ID.
 
 mod own;
+mod owned;
 mod stored;
 
 pub use own::Present;
+pub use owned::{FirstOwned, NotYours};
 pub use stored::Restored;
 
 use std::any::TypeId;

@@ -1,9 +1,11 @@
 //! Every message but the insides of an update: a tag, then fields in order.
 
 mod hello;
+mod play;
 mod welcome;
 
 pub use hello::{Claim, Hello, Resume, Token, claim_fits, hello_protocol};
+pub use play::{Report, WriteEntry, writes_number};
 pub use welcome::{Closing, Welcome, welcome_protocol};
 
 use super::{DecodeError, Reader, varint};
@@ -19,6 +21,10 @@ pub mod tag {
     pub const CLIENT_EVENT: u8 = 0x02;
     /// A game's message from a client, lost with the connection.
     pub const CLIENT_TRANSIENT: u8 = 0x03;
+    /// What a player does in some ticks.
+    pub const INPUT: u8 = 0x04;
+    /// Fields that a player writes of what she owns.
+    pub const WRITE: u8 = 0x05;
     /// A request, which gets one result.
     pub const CALL: u8 = 0x06;
     /// The client's page is hidden, or shown again.
@@ -43,6 +49,8 @@ pub mod tag {
     pub const RESULT: u8 = 0x86;
     /// The room failed to handle an event.
     pub const FAILED: u8 = 0x87;
+    /// Which inputs and writes of the client are in what it was sent.
+    pub const STEPPED: u8 = 0x88;
     /// Which of the client's events the room has handled.
     pub const ROOM_ACK: u8 = 0x8a;
     /// The answer to a ping.
@@ -94,6 +102,21 @@ pub enum ClientMessage<'a> {
     Transient(&'a [u8]),
     /// A request.
     Call(Call<'a>),
+    /// What the player does, tick by tick.
+    Inputs {
+        /// The tick of the first one.
+        first: Tick,
+        /// 1 to [`limits::INPUTS`], each of the tick after the one before: [`payload`](super::payload) not yet looked
+        /// at, of at most [`limits::INPUT`] bytes.
+        inputs: Vec<&'a [u8]>,
+    },
+    /// Fields that the player writes of what she owns.
+    Writes {
+        /// Which message of writes it is on this connection; each is higher than the one before.
+        number: u64,
+        /// 1 to [`limits::WRITES`] entities.
+        entries: Vec<WriteEntry<'a>>,
+    },
     /// What the player says of herself in her presence.
     Status {
         /// As of an event.
@@ -146,12 +169,21 @@ pub enum RoomMessage<'a> {
     Failed(u64),
     /// Every event of the client up to this number was handled.
     Ack(u64),
+    /// In what the client was sent of its player's own is every input up to a tick, and every write up to a number.
+    Stepped {
+        /// The last tick that the room has stepped.
+        tick: Tick,
+        /// The number of the last message of writes that it has handled.
+        writes: u64,
+    },
     /// The answer to a ping.
     Pong {
         /// The client's clock, as it came.
         clock: u64,
         /// The room's time, in thousandths of a tick.
         time: u64,
+        /// What became of the client's inputs since the last answer.
+        inputs: Report,
     },
     /// The room is about to close the connection.
     Closing(Closing<'a>),
@@ -169,6 +201,8 @@ impl<'a> ClientMessage<'a> {
             }
             ClientMessage::Transient(payload) => put_tagged(out, tag::CLIENT_TRANSIENT, payload),
             ClientMessage::Call(call) => call.put(out),
+            ClientMessage::Inputs { first, inputs } => play::put_inputs(out, *first, inputs),
+            ClientMessage::Writes { number, entries } => play::put_writes(out, *number, entries),
             ClientMessage::Status { gap, text } => {
                 debug_assert!(text.len() <= limits::STATUS);
                 put_number(out, tag::STATUS, *gap);
@@ -196,6 +230,14 @@ impl<'a> ClientMessage<'a> {
             },
             tag::CLIENT_TRANSIENT => ClientMessage::Transient(take_rest(&mut r, limits::CLIENT_PAYLOAD)?),
             tag::CALL => ClientMessage::Call(Call::take(&mut r)?),
+            tag::INPUT => {
+                let (first, inputs) = play::take_inputs(&mut r)?;
+                ClientMessage::Inputs { first, inputs }
+            }
+            tag::WRITE => {
+                let (number, entries) = play::take_writes(&mut r)?;
+                ClientMessage::Writes { number, entries }
+            }
             tag::STATUS => {
                 ClientMessage::Status { gap: take_gap(&mut r)?, text: take_text(&mut r, limits::STATUS)? }
             }
@@ -216,8 +258,8 @@ impl<'a> ClientMessage<'a> {
     /// Whether `bytes` begin as one of these messages other than a hello.
     #[must_use]
     pub fn is_later(bytes: &[u8]) -> bool {
-        use tag::{ACK, CALL, CLIENT_EVENT, CLIENT_TRANSIENT, HIDDEN, LEAVE, PING, STATUS};
-        let later = [CLIENT_EVENT, CLIENT_TRANSIENT, CALL, HIDDEN, ACK, PING, LEAVE, STATUS];
+        use tag::{ACK, CALL, CLIENT_EVENT, CLIENT_TRANSIENT, HIDDEN, INPUT, LEAVE, PING, STATUS, WRITE};
+        let later = [CLIENT_EVENT, CLIENT_TRANSIENT, INPUT, WRITE, CALL, HIDDEN, ACK, PING, LEAVE, STATUS];
         bytes.first().is_some_and(|tag| later.contains(tag))
     }
 }
@@ -273,9 +315,14 @@ impl<'a> RoomMessage<'a> {
             }
             RoomMessage::Failed(event) => put_number(out, tag::FAILED, *event),
             RoomMessage::Ack(event) => put_number(out, tag::ROOM_ACK, *event),
-            RoomMessage::Pong { clock, time } => {
+            RoomMessage::Stepped { tick, writes } => {
+                put_number(out, tag::STEPPED, tick.0);
+                varint::put(out, *writes);
+            }
+            RoomMessage::Pong { clock, time, inputs } => {
                 put_number(out, tag::PONG, *clock);
                 varint::put(out, *time);
+                inputs.put(out);
             }
             RoomMessage::Closing(closing) => closing.put(out),
         }
@@ -296,7 +343,10 @@ impl<'a> RoomMessage<'a> {
             },
             tag::FAILED => RoomMessage::Failed(r.varint()?),
             tag::ROOM_ACK => RoomMessage::Ack(r.varint()?),
-            tag::PONG => RoomMessage::Pong { clock: r.varint()?, time: r.varint()? },
+            tag::STEPPED => RoomMessage::Stepped { tick: Tick(r.varint()?), writes: r.varint()? },
+            tag::PONG => {
+                RoomMessage::Pong { clock: r.varint()?, time: r.varint()?, inputs: Report::take(&mut r)? }
+            }
             tag::CLOSING => RoomMessage::Closing(Closing::take(&mut r)?),
             other => return Err(DecodeError::Tag(other)),
         };

@@ -253,6 +253,64 @@ impl VisitMut for Apply<'_, '_> {
     }
 }
 
+/// Appends the fields of a mask, each in a whole value: what [`take_fields`] reads.
+pub(crate) fn put_fields<K: Entity>(entity: &K, mask: FieldMask, out: &mut Vec<u8>) {
+    struct Fields<'a>(FieldMask, &'a mut Vec<u8>);
+    impl Visit for Fields<'_> {
+        fn field<C: Codec>(&mut self, index: usize, value: &C::Value, _: &C::Track) {
+            if self.0.has(index) {
+                C::put(value, self.1);
+            }
+        }
+    }
+    entity.visit(&K::Track::default(), &mut Fields(mask, out));
+}
+
+/// Reads the fields of a mask, each a whole value, which a player wrote, and rounds them. Says of each one that it had
+/// to clamp. Returns whether all floats are finite. On an error the entity may be half changed.
+pub(crate) fn take_fields<K: Entity>(
+    entity: &mut K,
+    mask: FieldMask,
+    r: &mut Reader<'_>,
+    clamped: impl FnMut(usize),
+) -> Result<bool, DecodeError> {
+    struct Fields<'a, 'b, F> {
+        mask: FieldMask,
+        finite: bool,
+        r: &'a mut Reader<'b>,
+        clamped: F,
+    }
+    impl<F: FnMut(usize)> VisitMut for Fields<'_, '_, F> {
+        type Error = DecodeError;
+        fn field<C: Codec>(
+            &mut self,
+            index: usize,
+            value: &mut C::Value,
+            _: &mut C::Track,
+        ) -> Result<(), DecodeError> {
+            if self.mask.has(index) {
+                *value = C::take(self.r)?;
+                if C::normalize(value) {
+                    (self.clamped)(index);
+                }
+                self.finite &= C::is_finite(value);
+            }
+            Ok(())
+        }
+    }
+    let mut fields = Fields { mask, finite: true, r, clamped };
+    entity.visit_mut(&mut K::Track::default(), &mut fields)?;
+    Ok(fields.finite)
+}
+
+/// Whether the fields of a mask are the same in two entities, bit by bit.
+pub(crate) fn same_fields<K: Entity>(a: &K, b: &K, mask: FieldMask) -> bool {
+    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+    put_fields(a, mask, &mut of_a);
+    put_fields(b, mask, &mut of_b);
+    of_a == of_b
+}
+
 /// Reads an entity with every field.
 pub fn read_whole<K: Visible>(r: &mut Reader<'_>) -> Result<K, DecodeError> {
     K::build(&mut Build(r))

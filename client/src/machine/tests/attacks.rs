@@ -86,8 +86,8 @@ fn acknowledgements_of_what_was_never_sent_and_results_of_unknown_calls_are_harm
         hear(&mut machine, ms(0), RoomMessage::Result { call, tick: Tick(u64::MAX), outcome });
         hear(&mut machine, ms(0), RoomMessage::Failed(call));
     }
-    hear(&mut machine, ms(0), RoomMessage::Pong { clock: u64::MAX, time: u64::MAX });
-    hear(&mut machine, ms(0), RoomMessage::Pong { clock: 0, time: u64::MAX });
+    hear(&mut machine, ms(0), pong(u64::MAX, u64::MAX));
+    hear(&mut machine, ms(0), pong(0, u64::MAX));
     machine.update(ms(5));
     machine
         .call("late", "b", CallOptions { deadline: Some(Duration::MAX), ..CallOptions::default() })
@@ -172,7 +172,7 @@ fn lie(machine: &mut Machine, now: Duration, dice: &mut Dice) {
             hear(machine, now, RoomMessage::Result { call: n, tick: Tick(n), outcome });
         }
         7 => hear(machine, now, RoomMessage::Failed(n)),
-        8 => hear(machine, now, RoomMessage::Pong { clock: n, time: dice.number() }),
+        8 => hear(machine, now, pong(n, dice.number())),
         9..12 => {
             let tick = machine.replica().tick().0 + 1 + dice.below(3);
             update(tick).complete(tick - dice.below(2)).enter(1000 + tick, 1).to(machine, now);

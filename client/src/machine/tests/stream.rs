@@ -171,19 +171,19 @@ fn the_clock_follows_the_quickest_answer() {
     assert_eq!(machine.room_time(ms(500)), Some(110.0), "by the welcome");
     assert_eq!(machine.round_trip(), None);
     // Sent at 0, back at 40 ms: the room was at 100.4 in between.
-    hear(&mut machine, ms(40), RoomMessage::Pong { clock: 0, time: 100_400 });
+    hear(&mut machine, ms(40), pong(0, 100_400));
     assert_eq!(machine.round_trip(), Some(ms(40)));
     assert!((machine.room_time(ms(20)).unwrap() - 100.4).abs() < 1e-9);
     assert!((machine.room_time(ms(1020)).unwrap() - 120.4).abs() < 1e-9);
-    hear(&mut machine, ms(1800), RoomMessage::Pong { clock: 1_000_000, time: 999_000 });
+    hear(&mut machine, ms(1800), pong(1_000_000, 999_000));
     assert!((machine.room_time(ms(1020)).unwrap() - 120.4).abs() < 1e-9, "a slow one says little");
     assert_eq!(machine.round_trip(), Some((ms(40) * 7 + ms(800)) / 8));
     // One that was not asked for says nothing.
-    hear(&mut machine, ms(1900), RoomMessage::Pong { clock: u64::MAX, time: u64::MAX });
+    hear(&mut machine, ms(1900), pong(u64::MAX, u64::MAX));
     assert!((machine.room_time(ms(1020)).unwrap() - 120.4).abs() < 1e-9);
     // Old answers are forgotten after as many new ones.
     for n in 2..18 {
-        hear(&mut machine, seconds(n) + ms(100), RoomMessage::Pong { clock: n * 1_000_000, time: 0 });
+        hear(&mut machine, seconds(n) + ms(100), pong(n * 1_000_000, 0));
     }
     assert!(machine.room_time(seconds(17)).unwrap() < 0.0);
 }
@@ -191,10 +191,10 @@ fn the_clock_follows_the_quickest_answer() {
 #[test]
 fn the_clock_goes_on_over_a_drop_until_the_first_answer() {
     let mut machine = joined();
-    hear(&mut machine, ms(40), RoomMessage::Pong { clock: 0, time: 100_400 });
+    hear(&mut machine, ms(40), pong(0, 100_400));
     resume(&mut machine, ms(1000), Welcome { tick: Tick(119), ..again() });
     assert!((machine.room_time(ms(1020)).unwrap() - 120.4).abs() < 1e-9);
-    hear(&mut machine, ms(1100), RoomMessage::Pong { clock: 1_000_000, time: 500_000 });
+    hear(&mut machine, ms(1100), pong(1_000_000, 500_000));
     assert!((machine.room_time(ms(1050)).unwrap() - 500.0).abs() < 1e-9);
     resume(&mut machine, ms(2000), Welcome { tick: Tick(7), resumed: false, ..again() });
     assert_eq!(machine.room_time(ms(2000)), Some(7.0), "another view, another clock");

@@ -4,7 +4,7 @@ use super::*;
 fn pongs(machine: &mut Machine, until: u64) {
     for n in 1..=until {
         machine.update(seconds(n));
-        hear(machine, seconds(n), RoomMessage::Pong { clock: n * 1_000_000, time: 0 });
+        hear(machine, seconds(n), pong(n * 1_000_000, 0));
     }
     said(machine);
 }
@@ -95,7 +95,7 @@ fn a_connection_that_says_nothing_in_the_foreground_is_replaced_at_once() {
 
     let mut machine = joined();
     machine.handle_foreground(ms(300));
-    hear(&mut machine, ms(1700), RoomMessage::Pong { clock: 300_000, time: 0 });
+    hear(&mut machine, ms(1700), pong(300_000, 0));
     machine.update(ms(5000));
     assert!(machine.is_joined(), "it said something");
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::caution::Verdict;
 use super::inbox::Arrival;
+use super::played::Write;
 use super::{Closed, Runtime};
 use crate::entity::{PlayerId, SessionId};
 use crate::faults::{self, Fault};
@@ -12,7 +13,7 @@ use crate::room::game::{Dropped, Game, Peer};
 use crate::room::log::Log;
 use crate::room::sessions::{Asked, Said, Waiting};
 use crate::room::{Connection, ConnectionId, Room};
-use crate::session::credit::Rate;
+use crate::session::credit::{Credit, Rate};
 use crate::session::{code, cut};
 use crate::sync::workers::Shared;
 use crate::wire::message::{Ack, Call, ClientMessage, Outcome, RoomMessage};
@@ -34,22 +35,19 @@ impl<G: Game> Runtime<G> {
         bytes: &[u8],
     ) -> Result<(), Refused> {
         let Some(session) = self.inbox.socket(conn).map(|socket| socket.session) else { return Ok(()) };
-        let message = match bytes.first() {
-            // Past its credit a transient is not looked at.
-            Some(&crate::wire::message::tag::CLIENT_TRANSIENT)
-                if session.is_some_and(|id| !self.has_credit(id)) =>
-            {
-                return Ok(());
-            }
-            _ => ClientMessage::decode(bytes).map_err(bad)?,
-        };
+        if self.is_flood(session, bytes) {
+            return Ok(());
+        }
+        let message = ClientMessage::decode(bytes).map_err(bad)?;
         let early = || bad(DecodeError::Order);
         match message {
             ClientMessage::Hello(_) => Err((code::SECOND_HELLO, String::from("a second hello"))),
             ClientMessage::Ping(clock) => {
                 if session.is_none_or(|id| self.has_credit(id)) {
                     let time = self.time(now);
-                    self.out.message(conn, |out| RoomMessage::Pong { clock, time }.encode(out));
+                    let player = session.and_then(|id| Some(self.room.sessions.get(id)?.player));
+                    let inputs = player.map(|player| self.steps.report(player)).unwrap_or_default();
+                    self.out.message(conn, |out| RoomMessage::Pong { clock, time, inputs }.encode(out));
                 }
                 Ok(())
             }
@@ -73,6 +71,15 @@ impl<G: Game> Runtime<G> {
                 session.ok_or_else(early)?;
                 let event = payload::decode(bytes).map_err(bad)?;
                 self.inbox.arrived(conn, Arrival::Transient(event));
+                Ok(())
+            }
+            ClientMessage::Inputs { first, inputs } => {
+                self.heard_inputs(session.ok_or_else(early)?, first, &inputs).map_err(bad)
+            }
+            ClientMessage::Writes { number, entries } => {
+                session.ok_or_else(early)?;
+                let writes = entries.iter().map(Write::of).collect();
+                self.inbox.arrived(conn, Arrival::Write(number, writes));
                 Ok(())
             }
             ClientMessage::Hidden(hidden) => {
@@ -121,12 +128,17 @@ impl<G: Game> Runtime<G> {
     }
 
     /// Takes a message's credit.
-    fn has_credit(&mut self, id: SessionId) -> bool {
+    pub(super) fn has_credit(&mut self, id: SessionId) -> bool {
         let (rate, now) = (self.rate(), self.room.tick);
         let Some(session) = self.room.sessions.get_mut(id) else { return false };
         let has = session.credit.take(rate, now);
         session.flooded += u64::from(!has);
         has
+    }
+
+    /// What a session begins with: of messages, and of those with inputs.
+    pub(super) fn full_credit(&self) -> [Credit; 2] {
+        [self.rate(), self.input_rate()].map(|rate| Credit::full(rate, self.room.tick))
     }
 
     pub(super) fn rate(&self) -> Rate {

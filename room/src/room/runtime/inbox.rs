@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Join;
+use super::played::Write;
 use crate::entity::SessionId;
 use crate::room::ConnectionId;
 use crate::room::game::{Dropped, Game};
@@ -14,6 +15,8 @@ pub(super) enum Arrival<G: Game> {
     /// An event or a call, which waits in its session.
     Said(SessionId),
     Transient(G::Event),
+    /// The number of a message of writes, and what is written.
+    Write(u64, Vec<Write>),
     Leave,
     Drop(Dropped),
     /// From a room of this name.

@@ -9,7 +9,6 @@ use crate::room::game::{Dropped, Game, LeaveReason, Peer};
 use crate::room::log::Log;
 use crate::room::sessions::Session;
 use crate::room::{Connection, ConnectionId};
-use crate::session::credit::Credit;
 use crate::session::tokens::{Known, Tokens};
 use crate::session::{Claim, Refusal, Resume, close_reason, code};
 use crate::tick::Tick;
@@ -173,7 +172,7 @@ impl<G: Game> Runtime<G> {
         let before = self.room.world.born().len();
         self.room.world.ensure_private(player);
         let who = (join.hello.name.clone(), join.identity.account.clone());
-        let credit = Credit::full(self.rate(), self.room.tick);
+        let credit = self.full_credit();
         let session = Session::new(player, who, Tokens::new(&join.token), conn, credit);
         let session = self.room.sessions.insert(session);
         self.seat(conn, session, None, G::Scratch::default());
@@ -385,6 +384,9 @@ impl<G: Game> Runtime<G> {
         }
         let ticks = u64::from(seconds) * u64::from(self.settings.tick_rate);
         self.room.sessions.hold(id, Tick(self.room.tick.0 + ticks));
+        if !self.room.sessions.is_connected(player) {
+            self.steps.rest(player, self.room.tick);
+        }
         self.room.present(player);
         self.logs.push_back(Log::Dropped { player, how, hold_seconds: seconds });
         self.caught("on_drop", |game, room| game.on_drop(room, player, id, how));
@@ -420,6 +422,7 @@ impl<G: Game> Runtime<G> {
         if !self.room.sessions.of_player(player).is_empty() {
             return self.room.present(player);
         }
+        self.steps.forget(player);
         self.caught("on_leave", |game, room| game.on_leave(room, player, why));
         self.room.present(player);
         // A player with an account keeps number and private state for a while; a guest is forgotten.

@@ -32,6 +32,7 @@ impl<G: Game> Runtime<G> {
                 self.out.push(conn, Source::Update(letter));
             }
         }
+        self.push_stepped(&views);
         self.push_messages(&views, &saw);
         self.push_ready();
         self.room.views = Some(views);

@@ -21,7 +21,6 @@ use crate::room::migrate::{Converter, MigrateError, StoredSchema};
 use crate::room::outside::Outside;
 use crate::room::sessions::{Session, Unstored};
 use crate::schema::Schema;
-use crate::session::credit::Credit;
 use crate::session::outbox::Outbox;
 use crate::session::tokens::Tokens;
 use crate::storage::{State, Taken};
@@ -201,7 +200,7 @@ impl<G: Game> Runtime<G> {
         image: &Image<'_>,
         shared: &mut BTreeMap<*const u8, Arc<[u8]>>,
     ) -> Session<G> {
-        let credit = Credit::full(self.rate(), self.room.tick);
+        let credit = self.full_credit();
         let tokens = Tokens::of_hashes(stored.fresh, stored.presented, stored.displaced.clone());
         let who = (stored.name.to_owned(), stored.account.map(str::to_owned));
         let mut session = Session::new(stored.player, who, tokens, former(stored.id), credit);

@@ -167,6 +167,12 @@ impl Viewer {
         }
     }
 
+    /// Whether nothing is held back of what the player owns, nor of what is hers alone.
+    pub(in crate::sync) fn has_own(&self, world: &World) -> bool {
+        let others = |slot| self.class(slot, world) == Class::Other;
+        !self.is_behind() && !self.claimed && self.held.iter().all(|held| others(held.slot))
+    }
+
     /// How important a member of the view is where not all fits: as the limit says, and where there is none by
     /// nearness in the grids that place both. NaN, which leaves the order to IDs, where no grid does.
     fn priority(&self, index: u32, slot: u32, sealed: &Sealed<'_>) -> f64 {

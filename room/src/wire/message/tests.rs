@@ -57,6 +57,11 @@ fn a_clients_messages_have_these_bytes() {
     let ack = Ack { tick: Tick(300), parts: 2, events: 5 };
     assert_eq!(client(&ClientMessage::Ack(ack)), [0x0a, 0xac, 0x02, 2, 5]);
     assert_eq!(client(&ClientMessage::Ping(300)), [0x0b, 0xac, 0x02]);
+    let inputs = ClientMessage::Inputs { first: Tick(300), inputs: vec![&[0x80], &[0x81, 0xa1, b'x', 1]] };
+    assert_eq!(client(&inputs), [0x04, 0xac, 2, 1, 0x80, 4, 0x81, 0xa1, b'x', 1]);
+    let id = EntityId::from_wire(300).expect("one");
+    let entries = vec![WriteEntry { kind: 2, id, fields: &[0b101, 7, 8] }];
+    assert_eq!(client(&ClientMessage::Writes { number: 9, entries }), [0x05, 9, 2, 0xac, 2, 3, 5, 7, 8]);
     assert_eq!(client(&ClientMessage::Leave), [0x0c]);
     assert_eq!(client(&ClientMessage::Status { gap: 300, text: "é" }), [0x0d, 0xac, 2, 0xc3, 0xa9]);
 }
@@ -105,7 +110,12 @@ fn a_rooms_messages_have_these_bytes() {
     assert_eq!(room(refused), [0x86, 3, 9, 0, b'n', b'o']);
     assert_eq!(room(RoomMessage::Failed(300)), [0x87, 0xac, 2]);
     assert_eq!(room(RoomMessage::Ack(300)), [0x8a, 0xac, 2]);
-    assert_eq!(room(RoomMessage::Pong { clock: 300, time: 1 }), [0x8b, 0xac, 2, 1]);
+    assert_eq!(room(RoomMessage::Stepped { tick: Tick(300), writes: 7 }), [0x88, 0xac, 2, 7]);
+    let pong = |early, late, starved| {
+        room(RoomMessage::Pong { clock: 300, time: 1, inputs: Report { early, late, starved } })
+    };
+    assert_eq!(pong(None, 0, 0), [0x8b, 0xac, 2, 1, 0, 0, 0]);
+    assert_eq!(pong(Some(0), 2, 300), [0x8b, 0xac, 2, 1, 1, 2, 0xac, 2]);
     let closing = Closing { code: 4006, visible_hash: 1, hash: 2, schema: "state a\n" };
     let bytes = room(RoomMessage::Closing(closing));
     assert_eq!(bytes[..3], [0x8f, 0xa6, 0x0f]);
@@ -205,4 +215,25 @@ fn room_names_are_short_and_safe_in_a_url() {
     for name in ["", ".", "..", "a b", "a/b", "ä", "%41", &"x".repeat(65)] {
         assert!(!is_room_name(name), "{name}");
     }
+}
+
+#[test]
+fn a_message_has_a_few_inputs_and_writes_and_never_none() {
+    let inputs = |count: usize, len: usize| {
+        let mut one = Vec::new();
+        put_blob(&mut one, &vec![0; len]);
+        ClientMessage::decode(&[&[tag::INPUT, 5][..], &one.repeat(count)].concat()).map(|_| ())
+    };
+    assert_eq!(inputs(1, 1).and(inputs(limits::INPUTS, 1)).and(inputs(1, limits::INPUT)), Ok(()));
+    assert_eq!(inputs(0, 1), Err(DecodeError::Truncated));
+    assert_eq!(inputs(limits::INPUTS + 1, 1), Err(DecodeError::TooLong));
+    assert_eq!(inputs(1, limits::INPUT + 1), Err(DecodeError::TooLong));
+    let writes = |count: usize| {
+        ClientMessage::decode(&[&[tag::WRITE, 5][..], &[0, 9, 1, 0].repeat(count)].concat()).map(|_| ())
+    };
+    assert_eq!(writes(1).and(writes(limits::WRITES)), Ok(()));
+    assert_eq!(writes(0), Err(DecodeError::Truncated));
+    assert_eq!(writes(limits::WRITES + 1), Err(DecodeError::TooLong));
+    assert_eq!(writes_number(&[tag::WRITE, 0xac, 2, 0, 0]), Some(300));
+    assert_eq!((writes_number(&[tag::WRITE]), writes_number(&[tag::PING, 1])), (None, None));
 }

@@ -1,0 +1,160 @@
+//! Prediction: the player's own steps at once, and once more from what the room has where it came to another end.
+//!
+//! The client is ahead of the room by as many ticks as an input takes to it, and a little more ([`lead`]). What it predicts
+//! lies over what the room said ([`room::store::ahead`]); when the room says that it has stepped a tick, both are compared
+//! there.
+
+pub(crate) mod lead;
+mod world;
+
+use std::any::Any;
+use std::collections::VecDeque;
+
+use room::step::{Input, Stepper, step_seconds};
+use room::wire::message::ClientMessage;
+use room::wire::payload;
+use room::{PlayerId, Tick, limits};
+
+use crate::replica::Replica;
+use world::Predicted;
+
+/// Ticks that are stepped at once where the game did not call for a while; past them it begins anew.
+const CATCH_UP: u64 = limits::INPUT_AHEAD;
+
+/// A player's steps, without the type of her input.
+pub(crate) trait Predict: Send + Sync {
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Steps every tick up to this one, and looks `part` of a tick further.
+    fn advance(&mut self, replica: &mut Replica, who: Who, to: Tick, part: f32);
+    /// The room has stepped this tick. Returns whether it came to another end, and how many ticks were stepped again.
+    fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick) -> Stepped;
+    /// The next inputs that are to go, as a message.
+    fn next_message(&mut self) -> Option<Vec<u8>>;
+    /// Nothing is predicted any more, and nothing waits: the connection is another one.
+    fn reset(&mut self, replica: &mut Replica);
+}
+
+/// Whose steps they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who {
+    pub(crate) player: PlayerId,
+    pub(crate) tick_rate: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stepped {
+    pub(crate) corrections: u64,
+    pub(crate) replayed: u64,
+}
+
+/// The steps of one stepper.
+pub(crate) struct Predictor<S: Stepper> {
+    /// What the player does now; what is done once stays in it until a tick has it.
+    input: S::Input,
+    /// The inputs of ticks that the room has not stepped yet, as far as is known.
+    inputs: VecDeque<(Tick, S::Input)>,
+    /// Those up to this tick went to the room.
+    sent: Tick,
+    /// The last tick that was stepped.
+    last: Tick,
+}
+
+impl<S: Stepper> Predictor<S> {
+    pub(crate) fn new() -> Self {
+        Predictor { input: S::Input::default(), inputs: VecDeque::new(), sent: Tick::ZERO, last: Tick::ZERO }
+    }
+
+    /// The player does this from now on.
+    pub(crate) fn set(&mut self, input: S::Input) {
+        self.input = input.with_actions_of(&self.input);
+    }
+
+    fn step(replica: &mut Replica, who: Who, tick: Tick, input: &S::Input, part: f32) {
+        let seconds = step_seconds(who.tick_rate) * part;
+        S::step(&mut Predicted { replica, player: who.player, tick }, input, seconds);
+    }
+}
+
+impl<S: Stepper> Predict for Predictor<S> {
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn advance(&mut self, replica: &mut Replica, who: Who, to: Tick, part: f32) {
+        if self.last == Tick::ZERO || to.0 > self.last.0 + CATCH_UP {
+            replica.unstep();
+            self.inputs.clear();
+            self.last = Tick(to.0.saturating_sub(1));
+        }
+        while self.last < to {
+            let tick = self.last.next();
+            let input = std::mem::take(&mut self.input);
+            self.input = input.repeat();
+            Self::step(replica, who, tick, &input, 1.0);
+            replica.stepped(tick);
+            self.inputs.push_back((tick, input));
+            self.last = tick;
+        }
+        // The least of the future: what the screen shows between two ticks.
+        replica.begin_preview();
+        Self::step(replica, who, self.last.next(), &self.input, part);
+        replica.end_preview();
+    }
+
+    fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick) -> Stepped {
+        let mut done = Stepped::default();
+        while self.inputs.front().is_some_and(|(of, _)| *of <= tick) {
+            self.inputs.pop_front();
+        }
+        if self.last < tick {
+            // The room is ahead: what it has counts, and what is to come begins behind it.
+            if self.last > Tick::ZERO {
+                replica.unstep();
+                self.last = tick;
+            }
+            return done;
+        }
+        if replica.differs(tick) {
+            done.corrections = 1;
+            replica.unstep();
+            for (tick, input) in &self.inputs {
+                Self::step(replica, who, *tick, input, 1.0);
+                replica.stepped(*tick);
+                done.replayed += 1;
+            }
+        }
+        replica.forget_steps(tick);
+        done
+    }
+
+    fn next_message(&mut self) -> Option<Vec<u8>> {
+        let from = self.inputs.partition_point(|(tick, _)| *tick <= self.sent);
+        let first = self.inputs.get(from)?.0;
+        let mut encoded = Vec::new();
+        for (_, input) in self.inputs.iter().skip(from).take(limits::INPUTS) {
+            let mut bytes = Vec::new();
+            if payload::encode(input, limits::INPUT, &mut bytes).is_err() {
+                // One that is too long never goes: the room repeats the one before.
+                debug_assert!(false, "an input takes at most {} bytes", limits::INPUT);
+                break;
+            }
+            encoded.push(bytes);
+        }
+        self.sent = Tick(first.0 + (encoded.len() as u64).max(1) - 1);
+        if encoded.is_empty() {
+            return self.next_message();
+        }
+        let inputs = encoded.iter().map(Vec::as_slice).collect();
+        let mut message = Vec::new();
+        ClientMessage::Inputs { first, inputs }.encode(&mut message);
+        Some(message)
+    }
+
+    fn reset(&mut self, replica: &mut Replica) {
+        replica.unstep();
+        self.inputs.clear();
+        self.input = self.input.repeat();
+        (self.sent, self.last) = (Tick::ZERO, Tick::ZERO);
+    }
+}

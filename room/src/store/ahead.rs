@@ -1,0 +1,271 @@
+//! What a client shows of entities ahead of the room: what its player wrote of them, and what was predicted.
+//!
+//! What the room said stays as it is beneath, for that is what its next change builds on.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::entity::{Entity, EntityId, FieldMask, Visible};
+use crate::field::write::{Admit, Clamped, Write};
+use crate::tick::Tick;
+use crate::wire::Reader;
+use crate::wire::record;
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The player, by hand.
+    Player,
+    /// A step.
+    Step,
+}
+
+/// An entity that is shown otherwise than the room has it.
+#[derive(Debug)]
+struct Shown<K: Entity> {
+    value: K,
+    track: K::Track,
+    size: u32,
+    /// Fields that the last writer wrote, and who that is.
+    pending: [u64; 4],
+    writer: Writer,
+    /// Fields that the player wrote and of which the room has said nothing yet, each with the number of the message
+    /// that had it last; 0 where it is still to go.
+    writes: BTreeMap<u8, u64>,
+    /// Fields that were predicted.
+    stepped: FieldMask,
+}
+
+/// Entities as they were predicted to be after a tick.
+type Past<K> = (Tick, Vec<(EntityId, K)>);
+
+/// The entities of one kind that are shown otherwise than the room has them.
+#[derive(Debug)]
+pub(super) struct Ahead<K: Entity> {
+    shown: BTreeMap<EntityId, Shown<K>>,
+    past: VecDeque<Past<K>>,
+    /// How those that were predicted look between two ticks.
+    preview: BTreeMap<EntityId, K>,
+    /// What writers note, which nobody asks a client for.
+    dirty: Vec<u32>,
+    clamped: Clamped,
+}
+
+impl<K: Entity> Default for Ahead<K> {
+    fn default() -> Self {
+        Ahead {
+            shown: BTreeMap::new(),
+            past: VecDeque::new(),
+            preview: BTreeMap::new(),
+            dirty: Vec::new(),
+            clamped: Clamped::default(),
+        }
+    }
+}
+
+impl<K: Entity> Shown<K> {
+    fn of(id: EntityId, value: &K) -> Shown<K> {
+        let (mut value, mut track) = (value.clone(), K::Track::default());
+        // The room sent it, so it is within its limits.
+        let size = Admit::check(id, &mut value, &mut track, &mut Clamped::default()).unwrap_or(0);
+        let (writes, stepped) = (BTreeMap::new(), FieldMask::NONE);
+        Shown { value, track, size, pending: [0; 4], writer: Writer::Step, writes, stepped }
+    }
+
+    /// Takes note of what was written since the last call.
+    fn note(&mut self) {
+        let mask = FieldMask::of_words(&std::mem::take(&mut self.pending));
+        match self.writer {
+            Writer::Step => self.stepped.union(mask),
+            Writer::Player => mask.iter().for_each(|field| _ = self.writes.insert(field as u8, 0)),
+        }
+    }
+
+    fn written(&self) -> FieldMask {
+        let mut mask = FieldMask::NONE;
+        self.writes.keys().for_each(|field| mask.insert((*field).into()));
+        mask
+    }
+
+    /// Becomes what the room has, but for fields of a mask.
+    fn rebase(&mut self, id: EntityId, room: &K, keep: FieldMask) {
+        let mut bytes = Vec::new();
+        record::put_fields(&self.value, keep, &mut bytes);
+        let fresh = Shown::of(id, room);
+        (self.value, self.track, self.size) = (fresh.value, fresh.track, fresh.size);
+        // What was encoded a moment ago decodes.
+        let _ = record::take_fields(&mut self.value, keep, &mut Reader::new(&bytes), |_| ());
+    }
+}
+
+impl<K: Visible> Ahead<K> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
+
+    /// An entity as it is shown, where that is not as the room has it.
+    pub(super) fn get(&self, id: EntityId) -> Option<&K> {
+        self.shown.get(&id).map(|shown| &shown.value)
+    }
+
+    /// An entity as it looks between two ticks, where it was predicted.
+    pub(super) fn preview(&self, id: EntityId) -> Option<&K> {
+        self.preview.get(&id)
+    }
+
+    /// Opens an entity for writing.
+    pub(super) fn open(&mut self, id: EntityId, room: &K, writer: Writer) -> Write<'_, K> {
+        let shown = self.shown.entry(id).or_insert_with(|| Shown::of(id, room));
+        shown.note();
+        shown.writer = writer;
+        self.dirty.clear();
+        let words = K::KIND.fields.len().div_ceil(64);
+        Write {
+            id,
+            slot: 0,
+            value: &mut shown.value,
+            track: &mut shown.track,
+            pending: &mut shown.pending[..words],
+            size: &mut shown.size,
+            dirty: &mut self.dirty,
+            clamped: &mut self.clamped,
+        }
+    }
+
+    /// The room has an entity otherwise now.
+    pub(super) fn changed(&mut self, id: EntityId, room: &K) {
+        if let Some(shown) = self.shown.get_mut(&id) {
+            shown.note();
+            let mut keep = shown.written();
+            keep.union(shown.stepped);
+            shown.rebase(id, room, keep);
+        }
+    }
+
+    /// An entity is not here any more.
+    pub(super) fn left(&mut self, id: EntityId) {
+        self.shown.remove(&id);
+        self.preview.remove(&id);
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Ahead::default();
+    }
+
+    /// Calls `put` with each entity of which something that the player wrote is still to go: the fields, and their
+    /// values. It returns whether that goes now, in a message of this number.
+    pub(super) fn send(&mut self, number: u64, put: &mut dyn FnMut(EntityId, &[u8]) -> bool) {
+        for (id, shown) in &mut self.shown {
+            shown.note();
+            let mut mask = FieldMask::NONE;
+            let unsent = shown.writes.iter().filter(|(_, sent)| **sent == 0);
+            unsent.for_each(|(field, _)| mask.insert((*field).into()));
+            if mask.is_empty() {
+                continue;
+            }
+            let mut fields = Vec::new();
+            mask.put(K::KIND.fields.len(), &mut fields);
+            record::put_fields(&shown.value, mask, &mut fields);
+            if put(*id, &fields) {
+                mask.iter().for_each(|field| _ = shown.writes.insert(field as u8, number));
+            }
+        }
+    }
+
+    /// A new connection: what the room has said nothing of is to go once more.
+    pub(super) fn send_again(&mut self) {
+        for shown in self.shown.values_mut() {
+            shown.note();
+            shown.writes.values_mut().for_each(|number| *number = 0);
+        }
+    }
+
+    /// What the room has is what it made of the player's writes up to a number.
+    pub(super) fn settle(&mut self, number: u64, rows: &BTreeMap<EntityId, K>) {
+        for (id, shown) in &mut self.shown {
+            shown.note();
+            let before = shown.writes.len();
+            shown.writes.retain(|_, sent| *sent == 0 || *sent > number);
+            if let Some(room) = rows.get(id).filter(|_| shown.writes.len() < before) {
+                let mut keep = shown.written();
+                keep.union(shown.stepped);
+                shown.rebase(*id, room, keep);
+            }
+        }
+        self.tidy();
+    }
+
+    /// Takes back what was predicted.
+    pub(super) fn unstep(&mut self, rows: &BTreeMap<EntityId, K>) {
+        for (id, shown) in &mut self.shown {
+            shown.note();
+            shown.stepped = FieldMask::NONE;
+            if let Some(room) = rows.get(id) {
+                let keep = shown.written();
+                shown.rebase(*id, room, keep);
+            }
+        }
+        self.past.clear();
+        self.tidy();
+    }
+
+    /// Forgets entities that are as the room has them.
+    fn tidy(&mut self) {
+        self.shown.retain(|_, shown| !shown.writes.is_empty() || !shown.stepped.is_empty());
+    }
+
+    /// A tick was predicted.
+    pub(super) fn stepped(&mut self, tick: Tick) {
+        let mut past = Vec::new();
+        for (id, shown) in &mut self.shown {
+            shown.note();
+            if !shown.stepped.is_empty() {
+                past.push((*id, shown.value.clone()));
+            }
+        }
+        if !past.is_empty() {
+            self.past.push_back((tick, past));
+        }
+    }
+
+    /// Whether what was predicted for a tick is another end than the room came to.
+    pub(super) fn differs(&self, tick: Tick, rows: &BTreeMap<EntityId, K>) -> bool {
+        let Some((_, past)) = self.past.iter().find(|(of, _)| *of == tick) else { return false };
+        past.iter().any(|(id, predicted)| {
+            let (Some(room), Some(shown)) = (rows.get(id), self.shown.get(id)) else { return false };
+            !record::same_fields(room, predicted, shown.stepped)
+        })
+    }
+
+    /// What was predicted up to a tick came true, or does not count any more.
+    pub(super) fn forget_past(&mut self, tick: Tick) {
+        while self.past.front().is_some_and(|(of, _)| *of <= tick) {
+            self.past.pop_front();
+        }
+    }
+
+    /// Before a look between two ticks: what to go back to.
+    pub(super) fn save(&mut self) -> Vec<(EntityId, K, FieldMask)> {
+        self.shown.values_mut().for_each(Shown::note);
+        self.shown.iter().map(|(id, shown)| (*id, shown.value.clone(), shown.stepped)).collect()
+    }
+
+    /// After it: what was shown is a preview, and all is as it was.
+    pub(super) fn restore(&mut self, saved: Vec<(EntityId, K, FieldMask)>) {
+        self.preview.clear();
+        let mut shown = std::mem::take(&mut self.shown);
+        for (id, value, stepped) in saved {
+            let Some(mut of) = shown.remove(&id) else { continue };
+            of.note();
+            if !of.stepped.is_empty() {
+                self.preview.insert(id, std::mem::replace(&mut of.value, value));
+            }
+            of.stepped = stepped;
+            self.shown.insert(id, of);
+        }
+        // Those that only the look has touched.
+        for (id, mut of) in shown {
+            of.note();
+            self.preview.insert(id, of.value);
+        }
+    }
+}
