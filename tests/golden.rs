@@ -5,6 +5,8 @@
 mod chapter;
 #[path = "golden/game.rs"]
 mod game;
+#[path = "golden/leaves.rs"]
+mod leaves;
 #[path = "golden/play.rs"]
 mod play;
 #[path = "golden/presence.rs"]
@@ -21,7 +23,7 @@ use room::runtime::{Closed, Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Claim, Hello, Resume, Token};
 use room::wire::message::{Ack, Call, ClientMessage, Closing, Outcome, RoomMessage, Welcome};
 use room::wire::update::{PERIODS, Part, UpdateHead};
-use room::wire::{PROTOCOL_VERSION, deflate, payload};
+use room::wire::{PROTOCOL_VERSION, payload};
 use room_client::{Applied, Replica};
 
 use chapter::show;
@@ -246,7 +248,7 @@ fn made_of_values() -> BTreeMap<&'static str, Vec<u8>> {
         message.encode(&mut out);
         (name, out)
     }));
-    named.extend(leaves_in_other_forms());
+    named.extend(leaves::in_other_forms());
     named.insert("update-periods", periods());
     named
 }
@@ -261,29 +263,6 @@ fn periods() -> Vec<u8> {
     let mut out = Vec::new();
     Part { head, last: true, deflated: None, plain: &[PERIODS, 4, 12, 2, 0] }.encode(&mut out);
     out
-}
-
-/// The content of `update-leaves` compressed, and in two parts.
-fn leaves_in_other_forms() -> [(&'static str, Vec<u8>); 3] {
-    let leaves = [1, 10, 0xa2, 2, 0];
-    let enter = [2, 2, 14, 0xa0, 0x86, 1, 0xa0, 0x86, 1];
-    let head = Some(UpdateHead { tick: Tick(5), complete: Tick(5), hash: None });
-    let mut stream = Vec::new();
-    deflate::stored(&leaves, &mut stream);
-    deflate::stored(&enter[..3], &mut stream);
-    deflate::finish(&mut stream);
-    // A section may end inside a block; the content of the part is what counts.
-    let deflated = Some((8, stream.as_slice()));
-    let encode = |part: Part<'_>| {
-        let mut out = Vec::new();
-        part.encode(&mut out);
-        out
-    };
-    [
-        ("update-compressed", encode(Part { head, last: true, deflated, plain: &enter[3..] })),
-        ("update-first-part", encode(Part { head, last: false, deflated: None, plain: &leaves })),
-        ("update-last-part", encode(Part { head: None, last: true, deflated: None, plain: &enter })),
-    ]
 }
 
 #[test]
