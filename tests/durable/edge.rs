@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use room::prelude::*;
-use room::runtime::{ConnectionId, Identity, Join, Origin, Runtime, Settings, Site};
-use room::session::{Hello, Token};
+use room::runtime::{Closed, ConnectionId, Identity, Join, Origin, Outgoing, Runtime, Settings, Site};
+use room::session::{Hello, Resume, Token, code};
 use room::storage::{MemoryStore, State, Store};
 use room_client::Status;
 
@@ -41,6 +41,65 @@ fn join<G: Game>(runtime: &mut Runtime<G>, conn: u64, account: &str) {
     let hello = Hello { name: format!("player {conn}"), ..Hello::default() };
     let join = Join { hello, identity: Identity::account(account), token: Token([conn as u8; 16]) };
     runtime.handle_open(ConnectionId(conn), Duration::ZERO, join);
+}
+
+/// The code with which a client is refused that would go on in a session.
+fn refused<G: Game>(runtime: &mut Runtime<G>, conn: u64, account: &str, resume: &Resume) -> Option<u16> {
+    if let Err(refusal) = runtime.check_resume(resume) {
+        return Some(refusal.code);
+    }
+    let hello = Hello { resume: Some(resume.clone()), ..Hello::default() };
+    let join = Join { hello, identity: Identity::account(account), token: Token([conn as u8; 16]) };
+    runtime.handle_open(ConnectionId(conn), Duration::ZERO, join);
+    let mut codes = Vec::new();
+    while let Some(transmit) = runtime.poll_transmit() {
+        if let Outgoing::Close { code, .. } = transmit.outgoing {
+            codes.push(code);
+        }
+    }
+    codes.pop()
+}
+
+#[test]
+fn that_a_session_is_just_ending_hears_its_player_and_nobody_else() {
+    let store = MemoryStore::new();
+    let settings = Settings { hold_seconds: Some(0), ..Settings::default() };
+    let mut room = open(World::default(), settings, &store, 5);
+    join(&mut room, 1, "ada");
+    run(&mut room, &store, 2);
+    // Another device of hers.
+    join(&mut room, 2, "ada");
+    run(&mut room, &store, 2);
+    let player = room.room().presences().next().expect("she is there").player;
+    let session = room.room().sessions_of(player).next().expect("she has one");
+    let [displaced, good, guessed] = [1, 2, 9].map(|token| {
+        let token = Token([token; 16]);
+        Resume { session, token, ..Resume::default() }
+    });
+    let of_none = Resume { session: SessionId(77), ..guessed.clone() };
+    // A commit is on its way that does not have the session's end.
+    room.parts_mut().1.create(Rock::default()).expect("it is short");
+    step(&mut room);
+    let older = room.poll_commit().expect("a rock is new");
+    room.handle_close(ConnectionId(2), Duration::ZERO, Closed::Broken);
+    for stage in [0, 10] {
+        step(&mut room);
+        assert_eq!(room.room().sessions(), 0);
+        assert_eq!(refused(&mut room, stage + 3, "ada", &good), Some(code::BUSY));
+        assert_eq!(refused(&mut room, stage + 4, "eve", &good), Some(code::NOT_ALLOWED), "as while it lives");
+        assert_eq!(room.check_resume(&guessed), room.check_resume(&of_none), "as if there were none");
+        assert_eq!(refused(&mut room, stage + 5, "ada", &guessed), Some(code::NO_SESSION));
+        assert_eq!(refused(&mut room, stage + 6, "ada", &displaced), Some(code::REPLACED));
+        if stage == 0 {
+            store.keep(&older).expect("it is the owner's");
+            room.handle_committed();
+            while room.poll_transmit().is_some() {}
+        }
+    }
+    keep(&mut room, &store);
+    for resume in [&good, &guessed, &displaced] {
+        assert_eq!(room.check_resume(resume).map_err(|refusal| refusal.code), Err(code::NO_SESSION));
+    }
 }
 
 #[test]

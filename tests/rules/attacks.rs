@@ -51,6 +51,25 @@ fn leaving_buys_no_credit() {
 }
 
 #[test]
+fn what_comes_behind_a_leave_is_not_heard() {
+    let mut link = lab::open();
+    let conn = link.join();
+    let id = link.add(dot(0.0));
+    (0..200).for_each(|_| link.send(conn, &"x"));
+    link.leave(conn);
+    link.send(conn, &"behind it");
+    say(&mut link, conn, &ClientMessage::Hidden(true));
+    link.tick();
+    link.edit(|room| room.get_mut(id).expect("it lives").set_hp(5));
+    link.tick();
+    assert_eq!(close_code(&link, conn), None, "she waits for what she said before");
+    let hp = link.replica(conn).get(id).map(|dot| dot.hp);
+    assert_eq!(hp, Some(5), "until then she is sent what there is to see");
+    link.ticks(100);
+    assert_eq!((close_code(&link, conn), handled(&mut link)), (Some(code::LEFT), 200));
+}
+
+#[test]
 fn one_who_comes_back_before_her_leave_is_done_stays() {
     let mut link = lab::open();
     let conn = link.join();

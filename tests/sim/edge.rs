@@ -57,6 +57,10 @@ pub(crate) struct Socket {
     pub(crate) presented: Option<(Token, u64)>,
     /// The one that it is given.
     pub(crate) fresh: Token,
+    /// The session that it names was not known to be over when it came in.
+    finds: bool,
+    /// Its client left: the room hears nothing that comes behind that.
+    left: bool,
     pub(crate) flow: Flow,
 }
 
@@ -82,6 +86,8 @@ impl Sim {
             account: None,
             presented: None,
             fresh: Token(self.rng.bytes()),
+            finds: false,
+            left: false,
             flow: Flow::default(),
         };
         self.sockets.insert(id, socket);
@@ -199,10 +205,11 @@ impl Sim {
     /// A message of a client's.
     fn take(&mut self, id: u64, bytes: &[u8]) {
         self.hash.add(id, bytes);
-        let (now, tick) = (self.clock(), self.runtime.now().0);
+        let tick = self.runtime.now().0;
         let socket = self.sockets.get_mut(&id).expect("it was heard");
         match socket.stage {
             Stage::Hello => self.take_hello(id, bytes),
+            Stage::In if socket.left => self.pass_on(id, bytes),
             Stage::In => {
                 if let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(bytes) {
                     socket.flow.acknowledge(ack);
@@ -212,21 +219,28 @@ impl Sim {
                         book.confirm(ack.events);
                     }
                 } else if let Ok(ClientMessage::Leave) = ClientMessage::decode(bytes) {
+                    socket.left = true;
+                    self.trace(|| format!("socket {id} leaves"));
                     if let Some(book) = self.book_of(id).filter(|book| book.conn == Some(id)) {
                         book.leaving = true;
                     }
                 } else if let Ok(ClientMessage::Hidden(hidden)) = ClientMessage::decode(bytes) {
                     socket.flow.hidden = hidden.then_some(tick);
+                    self.trace(|| format!("socket {id} says that its page is hidden: {hidden}"));
                     if let Some(book) = self.book_of(id).filter(|_| hidden) {
                         book.hidden = true;
                     }
                 }
-                self.runtime.handle_message(ConnectionId(id), now, bytes);
-                self.drain();
+                self.pass_on(id, bytes);
             }
             // Pings may come before the room has answered.
             Stage::Auth { .. } | Stage::Over => {}
         }
+    }
+
+    fn pass_on(&mut self, id: u64, bytes: &[u8]) {
+        self.runtime.handle_message(ConnectionId(id), self.clock(), bytes);
+        self.drain();
     }
 
     fn take_hello(&mut self, id: u64, bytes: &[u8]) {
@@ -240,10 +254,8 @@ impl Sim {
             let expected = self.expected(resume);
             let said = self.runtime.check_resume(resume).map(|_| ()).map_err(|refusal| refusal.code);
             self.trace(|| format!("socket {id} would resume session {}: {said:?}", resume.session));
-            // While its end is not kept, a session is neither there nor gone.
-            let ending = said == Err(code::BUSY) && expected.contains(&Err(code::NO_SESSION));
             assert!(
-                ending || expected.contains(&said),
+                expected.contains(&said),
                 "a resume of session {} got {said:?} and not {expected:?}",
                 resume.session
             );
@@ -272,9 +284,21 @@ impl Sim {
         let now = self.runtime.now().0;
         match book.life(now.saturating_sub(u64::from(now == self.fate.begun))) {
             Life::Yes => vec![token],
-            Life::No => vec![Err(code::NO_SESSION)],
-            Life::Maybe => vec![token, Err(code::NO_SESSION)],
+            Life::No if book.dead || self.plan.keep.is_none() => vec![Err(code::NO_SESSION)],
+            // Its end may not be kept.
+            Life::No | Life::Maybe => vec![token, Err(code::NO_SESSION)],
         }
+    }
+
+    /// Whether a socket may be told that the session it names is just ending: only who has a right to it is, and
+    /// not once that is kept.
+    pub(crate) fn may_hear_of_end(&self, id: u64, resume: &Resume) -> bool {
+        let (Some(socket), Some(book)) = (self.sockets.get(&id), self.books.get(&resume.session)) else {
+            return false;
+        };
+        let good = book.is_good(&resume.token) || book.is_doubtful(&resume.token);
+        let seated = self.runtime.room().sessions_of(book.player).any(|session| session == resume.session);
+        self.plan.keep.is_some() && socket.account == book.account && good && socket.finds && !seated
     }
 
     /// Whether the room may have done something with a session that was not heard of yet.
@@ -317,6 +341,8 @@ impl Sim {
             return;
         };
         socket.presented = hello.resume.as_ref().map(|resume| (resume.token, resume.received));
+        let named = hello.resume.as_ref().and_then(|resume| self.books.get(&resume.session));
+        socket.finds = named.is_some_and(|book| !book.dead);
         let identity = account.map_or_else(Identity::guest, Identity::account);
         let join = Join { hello: *hello, identity, token: socket.fresh };
         self.resumes.insert(id, join.hello.resume.clone());

@@ -241,6 +241,10 @@ impl Sim {
                 let expected = self.expected(&resume);
                 assert!(expected.contains(&Err(code)), "session {} is there", resume.session);
             }
+            code::BUSY => {
+                let resume = resume.expect("who names no session hears of no end");
+                assert!(self.may_hear_of_end(id, &resume), "session {} is not ending", resume.session);
+            }
             code::BAD_MESSAGE | code::SECOND_HELLO if !self.is_rogue(id) => {
                 panic!("a client was closed with {code}: {reason}")
             }

@@ -184,7 +184,15 @@ pub(super) struct Unstored {
     /// Their events were handled, or something is new for their clients.
     pub(super) progressed: BTreeSet<SessionId>,
     /// They are over.
-    pub(super) ended: BTreeSet<SessionId>,
+    pub(super) ended: BTreeMap<SessionId, Ended>,
+}
+
+/// A session that is over, while a kill would bring it back: whom that may be told is asked as before.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) player: PlayerId,
+    pub(super) account: Option<String>,
+    pub(super) tokens: Tokens,
 }
 
 impl<G: Game> Default for Sessions<G> {
@@ -309,7 +317,8 @@ impl<G: Game> Sessions<G> {
         if let Some(unstored) = &mut self.unstored {
             unstored.changed.remove(&id);
             unstored.progressed.remove(&id);
-            unstored.ended.insert(id);
+            let (account, tokens) = (gone.account.clone(), gone.tokens.clone());
+            unstored.ended.insert(id, Ended { player: gone.player, account, tokens });
         }
         Some(gone)
     }

@@ -36,7 +36,7 @@ pub enum Known {
 ///
 /// A welcome may be lost. So the token with which a client came stays good until the client confirms the next
 /// one, and what no client has confirmed dies with the next welcome.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tokens {
     /// The one of the last welcome.
     fresh: Hashed,

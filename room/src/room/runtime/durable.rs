@@ -19,7 +19,7 @@ use crate::room::game::Game;
 use crate::room::journal::Entry;
 use crate::room::journal::entry::StoredSession;
 use crate::room::outside::Outside;
-use crate::room::sessions::Session;
+use crate::room::sessions::{Ended, Session};
 use crate::storage::{Commit, State};
 use crate::store::bits::Bits;
 use crate::tick::Tick;
@@ -53,7 +53,7 @@ pub(super) struct Durable {
     /// What the store was last told that the room is.
     pub(super) state: State,
     /// Sessions of whose end the commit on its way tells.
-    pub(super) ending: BTreeSet<SessionId>,
+    pub(super) ending: BTreeMap<SessionId, Ended>,
     /// The version of the label that the store has; 0 for none.
     pub(super) label: u64,
     /// The commit on its way, and whether the driver has it.
@@ -293,9 +293,9 @@ impl Durable {
         let Some(unstored) = &mut room.sessions.unstored else { return };
         let (changed, progressed) =
             (std::mem::take(&mut unstored.changed), std::mem::take(&mut unstored.progressed));
-        for id in std::mem::take(&mut unstored.ended) {
+        for (id, ended) in std::mem::take(&mut unstored.ended) {
             rows.push(&Entry::Ended(id));
-            self.ending.insert(id);
+            self.ending.insert(id, ended);
         }
         for id in &changed {
             if let Some(session) = room.sessions.get(*id) {

@@ -7,7 +7,7 @@ use crate::faults::{self, Fault};
 use crate::limits;
 use crate::room::game::{Dropped, Game, LeaveReason, Peer};
 use crate::room::log::Log;
-use crate::room::sessions::Session;
+use crate::room::sessions::{Ended, Session};
 use crate::room::{Connection, ConnectionId};
 use crate::session::tokens::{Known, Tokens};
 use crate::session::{Claim, Refusal, Resume, close_reason, code};
@@ -64,24 +64,16 @@ enum Seating {
 
 impl<G: Game> Runtime<G> {
     /// Checks the session and the token of a hello. To be asked before authentication, which must return the
-    /// session's account; [`handle_open`](Runtime::handle_open) asks again.
+    /// session's account; [`handle_open`](Runtime::handle_open) asks again. A session whose end the store does not
+    /// know yet counts as there: that it ends is told to nobody before authentication.
     pub fn check_resume(&self, resume: &Resume) -> Result<Resuming, Refusal> {
         let unknown = || Refusal::new(code::NO_SESSION, "the session is unknown or has ended");
-        let Some(session) = self.room.sessions.get(resume.session) else {
-            // Were the room killed now, it would be there again.
-            let kept = !self.is_ending(resume.session);
-            return Err(if kept {
-                unknown()
-            } else {
-                Refusal::new(code::BUSY, "the session is just ending")
-            });
-        };
-        match session.tokens.check(&resume.token) {
-            Known::Good => Ok(Resuming {
-                session: resume.session,
-                player: session.player,
-                account: session.account.clone(),
-            }),
+        let id = resume.session;
+        let lives = self.room.sessions.get(id).map(|it| (it.player, &it.account, &it.tokens));
+        let known = lives.or_else(|| self.ending(id).map(|it| (it.player, &it.account, &it.tokens)));
+        let (player, account, tokens) = known.ok_or_else(unknown)?;
+        match tokens.check(&resume.token) {
+            Known::Good => Ok(Resuming { session: id, player, account: account.clone() }),
             Known::Displaced => {
                 Err(Refusal::new(code::REPLACED, "the session goes on over another connection"))
             }
@@ -89,20 +81,22 @@ impl<G: Game> Runtime<G> {
         }
     }
 
-    /// Whether a session is over, and the store does not know it yet.
-    fn is_ending(&self, id: SessionId) -> bool {
-        let Some(durable) = &self.durable else { return false };
-        let unstored = self.room.sessions.unstored.as_ref();
-        durable.ending.contains(&id) || unstored.is_some_and(|unstored| unstored.ended.contains(&id))
+    /// A session that is over, where the store does not know it yet.
+    fn ending(&self, id: SessionId) -> Option<&Ended> {
+        let unstored = self.room.sessions.unstored.as_ref().and_then(|unstored| unstored.ended.get(&id));
+        unstored.or_else(|| self.durable.as_ref()?.ending.get(&id))
     }
 
     fn plan(&self, join: &Join) -> Result<Plan, Refusal> {
         if let Some(resume) = &join.hello.resume {
             let resuming = self.check_resume(resume)?;
-            return if resuming.account == join.identity.account {
-                Ok(Plan::Continue(resuming.session))
-            } else {
+            return if resuming.account != join.identity.account {
                 Err(Refusal::new(code::NOT_ALLOWED, "the session is of another account"))
+            } else if self.room.sessions.get(resume.session).is_none() {
+                // Were the room killed now, it would be there again: she asks once more when it is known.
+                Err(Refusal::new(code::BUSY, "the session is just ending"))
+            } else {
+                Ok(Plan::Continue(resuming.session))
             };
         }
         let player = join.identity.account.as_ref().and_then(|account| self.accounts.get(account));
