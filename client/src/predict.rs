@@ -25,6 +25,9 @@ const CATCH_UP: u64 = limits::INPUT_AHEAD;
 pub(crate) trait Predict: Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// Steps every tick up to this one, and looks `part` of a tick further.
+    ///
+    /// What the player has said since the last call counts from the tick that is under way on, so that what is drawn goes on
+    /// from where it was: a tick that ends now was drawn with what she said before.
     fn advance(&mut self, replica: &mut Replica, who: Who, to: Tick, part: f32);
     /// The room has stepped this tick. Returns whether it came to another end, and how many ticks were stepped again.
     fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick) -> Stepped;
@@ -50,24 +53,45 @@ pub(crate) struct Stepped {
 
 /// The steps of one stepper.
 pub(crate) struct Predictor<S: Stepper> {
-    /// What the player does now; what is done once stays in it until a tick has it.
+    /// What the player does in the tick that is under way; what is done once stays in it until the tick has ended.
     input: S::Input,
+    /// What she has said since it was last looked at.
+    said: Option<S::Input>,
     /// The inputs of ticks that the room has not stepped yet, as far as is known.
     inputs: VecDeque<(Tick, S::Input)>,
     /// Those up to this tick went to the room.
     sent: Tick,
-    /// The last tick that was stepped.
+    /// The last tick that was stepped, and how far the next one was drawn.
     last: Tick,
+    part: f32,
 }
 
 impl<S: Stepper> Predictor<S> {
     pub(crate) fn new() -> Self {
-        Predictor { input: S::Input::default(), inputs: VecDeque::new(), sent: Tick::ZERO, last: Tick::ZERO }
+        let (sent, last) = (Tick::ZERO, Tick::ZERO);
+        Predictor { input: S::Input::default(), said: None, inputs: VecDeque::new(), sent, last, part: 0.0 }
     }
 
     /// The player does this from now on.
     pub(crate) fn set(&mut self, input: S::Input) {
-        self.input = input.with_actions_of(&self.input);
+        self.said = Some(match &self.said {
+            Some(said) => input.with_actions_of(said),
+            None => input,
+        });
+    }
+
+    /// What was said counts.
+    fn listen(&mut self) {
+        if let Some(said) = self.said.take() {
+            self.input = said.with_actions_of(&self.input);
+        }
+    }
+
+    /// The least of the future: what the screen shows between two ticks.
+    fn look(&mut self, replica: &mut Replica, who: Who) {
+        replica.begin_preview();
+        Self::step(replica, who, self.last.next(), &self.input, self.part);
+        replica.end_preview();
     }
 
     fn step(replica: &mut Replica, who: Who, tick: Tick, input: &S::Input, part: f32) {
@@ -87,6 +111,12 @@ impl<S: Stepper> Predict for Predictor<S> {
             self.inputs.clear();
             self.last = Tick(to.0.saturating_sub(1));
         }
+        if self.last == to {
+            self.listen();
+        }
+        // Whatever is otherwise than it was drawn, by a correction or by what was said in the middle of a tick, glides there.
+        self.look(replica, who);
+        replica.glide();
         while self.last < to {
             let tick = self.last.next();
             let input = std::mem::take(&mut self.input);
@@ -96,10 +126,9 @@ impl<S: Stepper> Predict for Predictor<S> {
             self.inputs.push_back((tick, input));
             self.last = tick;
         }
-        // The least of the future: what the screen shows between two ticks.
-        replica.begin_preview();
-        Self::step(replica, who, self.last.next(), &self.input, part);
-        replica.end_preview();
+        self.listen();
+        self.part = part;
+        self.look(replica, who);
     }
 
     fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick) -> Stepped {
@@ -155,6 +184,6 @@ impl<S: Stepper> Predict for Predictor<S> {
         replica.unstep();
         self.inputs.clear();
         self.input = self.input.repeat();
-        (self.sent, self.last) = (Tick::ZERO, Tick::ZERO);
+        (self.sent, self.last, self.part) = (Tick::ZERO, Tick::ZERO, 0.0);
     }
 }

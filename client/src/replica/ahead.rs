@@ -68,6 +68,16 @@ impl Replica {
         self.tables.by_wire_kind.iter_mut().for_each(|table| table.end_preview());
     }
 
+    /// What is predicted looks otherwise than it was drawn: it is to glide there.
+    pub(crate) fn glide(&mut self) {}
+
+    /// An entity as it looks between two ticks, where this client predicts it; else as it is shown.
+    #[must_use]
+    pub fn preview<K: Visible>(&self, id: Id<K>) -> Option<&K> {
+        let table = self.table::<K>()?;
+        table.get(id.entity()).map(|shown| table.preview(id.entity()).unwrap_or(shown))
+    }
+
     /// An entity as the room has it, without what this client wrote and predicts.
     #[must_use]
     pub fn confirmed<K: Visible>(&self, id: Id<K>) -> Option<&K> {
