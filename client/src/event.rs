@@ -226,4 +226,6 @@ pub struct ClientStats {
     pub resumes: u64,
     /// Numbered messages that came a second time and were dropped.
     pub repeats: u64,
+    /// How often an interpolated entity was drawn past its last state, once an entity and `update`.
+    pub extrapolated: u64,
 }

@@ -31,6 +31,10 @@ pub trait Scalar: Copy + fmt::Debug + Send + Sync + 'static {
         let _ = r;
         Err(DecodeError::Value)
     }
+    /// Writes down the numbers that it is made of, where it is made of numbers.
+    fn numbers(self, _out: &mut [f64]) {}
+    /// Takes other numbers; integers the nearest that they have.
+    fn set_numbers(&mut self, _numbers: &[f64]) {}
 }
 
 /// A scalar that arrays can hold.
@@ -99,6 +103,14 @@ impl<T: Scalar> Codec for Plain<T> {
         *value = value.take_difference(r)?;
         Ok(())
     }
+    #[inline]
+    fn numbers(value: &T, out: &mut [f64]) {
+        value.numbers(out);
+    }
+    #[inline]
+    fn set_numbers(value: &mut T, numbers: &[f64]) {
+        value.set_numbers(numbers);
+    }
 }
 
 macro_rules! fields {
@@ -132,6 +144,11 @@ macro_rules! integers {
                     // What was written as an i64 comes back as one: only 64-bit types may wrap.
                     if size_of::<Self>() == 8 { Ok(sum as Self) } else { Self::try_from(sum).map_err(|_| DecodeError::Value) }
                 }
+                #[inline]
+                fn numbers(self, out: &mut [f64]) { out[0] = self as f64; }
+                // The cast saturates.
+                #[inline]
+                fn set_numbers(&mut self, numbers: &[f64]) { *self = numbers[0].round() as $ty; }
             }
             impl Element for $ty {}
         )*
@@ -159,6 +176,10 @@ macro_rules! floats {
                 fn take(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                     Ok(<$ty>::from_le_bytes(r.array::<$size>()?))
                 }
+                #[inline]
+                fn numbers(self, out: &mut [f64]) { out[0] = f64::from(self); }
+                #[inline]
+                fn set_numbers(&mut self, numbers: &[f64]) { *self = numbers[0] as $ty; }
             }
             impl Element for $ty {}
         )*
@@ -237,6 +258,12 @@ impl<T: Element, const N: usize> Scalar for [T; N] {
             *value = value.take_difference(r)?;
         }
         Ok(self)
+    }
+    fn numbers(self, out: &mut [f64]) {
+        self.iter().zip(out.chunks_mut(1)).for_each(|(value, out)| value.numbers(out));
+    }
+    fn set_numbers(&mut self, numbers: &[f64]) {
+        self.iter_mut().zip(numbers.chunks(1)).for_each(|(value, number)| value.set_numbers(number));
     }
 }
 
@@ -335,6 +362,12 @@ mod glam_fields {
                     fn put(self, out: &mut Vec<u8>) { self.to_array().put(out); }
                     fn take(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                         <[f32; $n]>::take(r).map(<$ty>::from_array)
+                    }
+                    fn numbers(self, out: &mut [f64]) { self.to_array().numbers(out); }
+                    fn set_numbers(&mut self, numbers: &[f64]) {
+                        let mut array = self.to_array();
+                        array.set_numbers(numbers);
+                        *self = <$ty>::from_array(array);
                     }
                 }
                 impl OptionField for $ty {}
