@@ -12,7 +12,7 @@ const SLEW: f64 = 0.5;
 const MAKE_UP: f64 = 2.0;
 /// How fast the room for late updates grows and shrinks, in ticks a tick.
 const LATE_SLEW: f64 = 0.1;
-/// How much of each update's age goes into the average, and how many deviations above it are made room for.
+/// How much of how late each update is goes into the average, and how many deviations above it are made room for.
 const LATE_GAIN: f64 = 1.0 / 16.0;
 const LATE_DEVIATIONS: f64 = 2.0;
 
@@ -92,7 +92,7 @@ impl Newest {
     }
 }
 
-/// How old updates are when they come.
+/// How late updates are.
 #[derive(Debug, Default)]
 struct Late {
     mean: f64,
@@ -101,13 +101,13 @@ struct Late {
 }
 
 impl Late {
-    fn add(&mut self, age: f64, beat: Beat) {
+    fn add(&mut self, late: f64, beat: Beat) {
         if !std::mem::replace(&mut self.known, true) {
-            self.mean = age;
+            self.mean = late;
             return;
         }
         // One that the link held up says little of the others.
-        let off = (age - self.mean).min(self.most() - self.mean + beat.send_every);
+        let off = (late - self.mean).min(self.most() - self.mean + beat.send_every);
         self.mean += off * LATE_GAIN;
         self.deviation += (off.abs() - self.deviation) * LATE_GAIN;
     }
@@ -127,8 +127,8 @@ pub(super) struct DrawClock {
     late: Late,
     // The room that is made for late updates, in ticks.
     made: f64,
-    // The tick of the update whose age was looked at last.
-    looked: f64,
+    // The update that was looked at last.
+    looked: Newest,
 }
 
 impl DrawClock {
@@ -177,19 +177,23 @@ impl DrawClock {
         jumped
     }
 
-    /// Looks at how old the newest update is, once.
+    /// Looks at each update once: how old what was known had become when it came. Of that a send is no news.
     fn look(&mut self, estimate: f64, beat: Beat, newest: Newest, passed: f64) {
-        let most = Duration::from_millis(limits::DRAW_LATE_MOST_MS);
-        let age = estimate - newest.tick;
-        if newest.tick != self.looked && (0.0..=beat.ticks(most)).contains(&age) {
-            let first = !self.late.known;
-            self.late.add(age, beat);
-            if first {
-                self.made = age;
+        let most = beat.ticks(Duration::from_millis(limits::DRAW_LATE_MOST_MS));
+        let Newest { tick, rest, .. } = std::mem::replace(&mut self.looked, newest);
+        if newest.tick != tick {
+            // Behind a rest, or the first of all, it came unlooked for.
+            let since = if rest || tick == 0.0 { newest.tick } else { tick + beat.send_every };
+            let late = estimate - since;
+            if (0.0..=most).contains(&late) {
+                let first = !self.late.known;
+                self.late.add(late, beat);
+                if first {
+                    self.made = late;
+                }
             }
         }
-        self.looked = newest.tick;
         let step = passed * beat.tick_rate * LATE_SLEW;
-        self.made += (self.late.most().min(beat.ticks(most)) - self.made).clamp(-step, step);
+        self.made += (self.late.most().min(most) - self.made).clamp(-step, step);
     }
 }
