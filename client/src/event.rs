@@ -234,4 +234,6 @@ pub struct ClientStats {
     pub late: u64,
     /// Ticks for which the room had no input in time.
     pub starved: u64,
+    /// How often an interpolated entity was drawn past its last state, once an entity and `update`.
+    pub extrapolated: u64,
 }

@@ -18,6 +18,7 @@
 //! lives on a background task of the runtime that `connect` ran on.
 
 mod event;
+pub mod interpolate;
 pub mod machine;
 #[cfg(feature = "native")]
 mod net;
@@ -29,6 +30,7 @@ pub mod testing;
 pub use event::{
     CallId, CallOptions, ClientStats, Event, EventId, LastDrop, Message, SendError, Status, Undelivered,
 };
+pub use interpolate::{Smooth, Smoothed};
 pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind, WriteRefused};
 #[cfg(feature = "native")]
 pub use net::native::{AuthError, Client, Connect, ConnectError, connect};

@@ -27,12 +27,14 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
+use room::entity::Visible;
 use room::wire::message::{self, Ack, ClientMessage, Token};
 use room::wire::payload;
 use room::{PlayerId, Schema, SessionId, Tick, limits};
 use serde::Serialize;
 
 use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, LastDrop, SendError, Status};
+use crate::interpolate::Smooth;
 use crate::replica::Replica;
 use clock::Clock;
 use dial::Dial;
@@ -266,7 +268,7 @@ impl Machine {
     /// Figures of the client.
     #[must_use]
     pub fn stats(&self) -> ClientStats {
-        self.stats
+        ClientStats { extrapolated: self.replica.extrapolated(), ..self.stats }
     }
 
     /// What it sees.
@@ -280,6 +282,15 @@ impl Machine {
     #[must_use]
     pub fn jumped(&self) -> bool {
         self.jumped
+    }
+
+    /// Draws some numbers of a kind smoothly from now on, a little behind the room's clock: see [`Smooth`], and
+    /// [`drawn`](Replica::drawn) for what comes of it. It is said once, at any time; said again, it begins anew.
+    ///
+    /// # Panics
+    /// If a field is no number and no array or vector of numbers, or is named twice, or the kind is not in the schema.
+    pub fn interpolate<K: Visible>(&mut self, fields: impl Smooth<K>) {
+        self.replica.interpolate(fields);
     }
 
     /// The room's time in ticks, as the client estimates it; `None` before the first welcome.

@@ -1,6 +1,7 @@
 //! What a client holds: the entities it was sent, and what changed in them since the game last looked.
 
 mod ahead;
+mod drawn;
 
 use std::collections::HashMap;
 
@@ -16,6 +17,8 @@ use room::wire::record::SentBytes;
 use room::wire::update::{self, Blocks, Part, UpdateHead};
 use room::wire::{DecodeError, Reader, ViewHash};
 use room::{PlayerId, Presence, Schema, Tick};
+
+use crate::interpolate::{Interpolation, Periods};
 
 /// An entity that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +65,14 @@ struct Tables {
     by_wire_kind: Vec<Box<dyn AnyTable>>,
     kinds: HashMap<EntityId, u8, ahash::RandomState>,
     // Of those that are not sent at every send.
-    periods: HashMap<EntityId, u32, ahash::RandomState>,
+    periods: Periods,
     private: Option<u8>,
     private_id: Option<EntityId>,
     // The kinds of what left and is retained.
     retained: Retained<u8>,
     // Entities that left in the update being applied.
     left: usize,
+    drawn: Interpolation,
 }
 
 impl Replica {
@@ -87,6 +91,7 @@ impl Replica {
                 private_id: None,
                 retained: Retained::new(0),
                 left: 0,
+                drawn: Interpolation::default(),
             },
             head: None,
             content: Vec::new(),
@@ -154,6 +159,7 @@ impl Replica {
             return Err(DecodeError::Hash);
         }
         (self.tick, self.complete) = (head.tick, head.complete);
+        self.tables.applied((head.tick, head.complete, changed));
         // Leaves come first in an update: they name entities that were held before it.
         let restored = std::mem::take(&mut self.rebased).then(|| held.saturating_sub(self.tables.left));
         Ok(Applied { tick: head.tick, complete: head.complete, changed, restored })
@@ -206,6 +212,7 @@ impl Replica {
         }
         self.tables.kinds.clear();
         self.tables.periods.clear();
+        self.tables.drawn.leave_all();
         self.tables.retain(self.retains());
         self.tables.private_id = None;
         self.rebased = false;
@@ -267,7 +274,7 @@ impl Replica {
     }
 
     fn table<K: Visible>(&self) -> Option<&Table<K>> {
-        self.tables.by_wire_kind.iter().find_map(|table| table.as_any().downcast_ref())
+        table(&self.tables.by_wire_kind).map(|(_, table)| table)
     }
 
     /// An entity.
@@ -348,6 +355,11 @@ impl Replica {
     }
 }
 
+/// The table of a kind, and the number by which it travels.
+fn table<K: Visible>(tables: &[Box<dyn AnyTable>]) -> Option<(usize, &Table<K>)> {
+    tables.iter().enumerate().find_map(|(kind, table)| Some((kind, table.as_any().downcast_ref()?)))
+}
+
 impl Tables {
     fn table(&mut self, kind: u8) -> Result<&mut Box<dyn AnyTable>, DecodeError> {
         self.by_wire_kind.get_mut(kind as usize).ok_or(DecodeError::Unknown)
@@ -365,10 +377,16 @@ impl Tables {
         retained.settle(|id, kind| by_wire_kind[kind as usize].forget(id));
     }
 
+    /// An update has been read: its tick, up to where nothing lags behind, and whether anything was in it.
+    fn applied(&mut self, update: (Tick, Tick, bool)) {
+        self.drawn.applied(&self.by_wire_kind, update, &self.periods);
+    }
+
     /// Takes the ID of one that leaves out; returns its kind.
     fn remove(&mut self, id: EntityId) -> Result<u8, DecodeError> {
         let kind = self.kinds.remove(&id).ok_or(DecodeError::Unknown)?;
         self.periods.remove(&id);
+        self.drawn.leave(kind, id);
         self.left += 1;
         if self.private_id == Some(id) {
             self.private_id = None;
@@ -384,6 +402,7 @@ impl Tables {
         if self.private == Some(kind) {
             self.private_id = Some(id);
         }
+        self.drawn.touch(kind, id, FieldMask::NONE, &self.periods);
         Ok(())
     }
 }
@@ -452,6 +471,8 @@ impl Blocks for Tables {
         differences: FieldMask,
         r: &mut Reader<'_>,
     ) -> Result<(), DecodeError> {
-        self.table(kind)?.change(id, mask, differences, r)
+        self.table(kind)?.change(id, mask, differences, r)?;
+        self.drawn.touch(kind, id, mask, &self.periods);
+        Ok(())
     }
 }

@@ -106,6 +106,10 @@ pub trait Codec: 'static {
     fn take_difference(_value: &mut Self::Value, _r: &mut Reader<'_>) -> Result<(), DecodeError> {
         Err(DecodeError::Value)
     }
+    /// Writes down the numbers that a value is made of, as many as [`WireType::numbers`] says.
+    fn numbers(_value: &Self::Value, _out: &mut [f64]) {}
+    /// Makes a value of as many numbers, which may lie between two that could be sent.
+    fn set_numbers(_value: &mut Self::Value, _numbers: &[f64]) {}
 }
 
 /// A field's type as both ends must agree on it.
@@ -145,6 +149,21 @@ pub enum WireType {
     Bytes,
     /// JSON text of any type.
     Json,
+}
+
+impl WireType {
+    /// How many numbers a value is made of, where something lies between any two values: 0 for all that is no number
+    /// and no array of them.
+    #[must_use]
+    pub const fn numbers(&self) -> usize {
+        match self {
+            WireType::Unsigned(_) | WireType::Signed(_) | WireType::Float(_) | WireType::Quantized { .. } => {
+                1
+            }
+            WireType::Array(of, n) => of.numbers() * *n,
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Display for WireType {

@@ -277,6 +277,14 @@ pub const GAP_AWAY_MOST_MS: u64 = 3000;
 pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.
 pub const LEAVE_SECONDS: u64 = 1;
+/// Milliseconds by which what is interpolated is drawn behind the room's clock, at the least (*setting*).
+pub const DRAW_DELAY_MS: u64 = 100;
+/// Milliseconds that what is interpolated goes on as it moved, where nothing newer has come (*setting*).
+pub const EXTRAPOLATE_MS: u64 = 100;
+/// Milliseconds that updates may take on their way for which the delay makes room.
+pub const DRAW_LATE_MOST_MS: u64 = 1000;
+/// Fields of a kind that can be interpolated.
+pub const INTERPOLATED: usize = 64;
 
 /// The most threads on which the rooms of a server lay out updates.
 pub const THREADS: usize = 64;

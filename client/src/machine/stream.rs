@@ -11,6 +11,7 @@ use room::{Tick, limits};
 use super::dial::Then;
 use super::{Machine, Phase, Seat, Session};
 use crate::event::{CallId, Event, EventId, Message, Status};
+use crate::interpolate::Beat;
 use crate::replica::Applied;
 
 impl Machine {
@@ -61,6 +62,7 @@ impl Machine {
         self.play(now);
         self.unseen = false;
         self.handle_timeout(now);
+        self.replica.draw(self.now, self.clock.room_time(self.now));
     }
 
     /// Forgets the report that the game has seen.
@@ -91,6 +93,9 @@ impl Machine {
         if !self.has_socket() {
             // The link broke it off.
             self.replica.discard_update();
+        }
+        if self.jumped {
+            self.replica.interpolation().settle();
         }
     }
 
@@ -220,6 +225,7 @@ impl Machine {
         }
         self.replica.retain(welcome.retain as usize);
         self.begin_play();
+        self.replica.interpolation().set_beat(Beat::new(welcome.tick_rate, welcome.send_every));
         self.jump_next = true;
         Ok(())
     }

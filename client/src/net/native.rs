@@ -9,12 +9,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use room::entity::Visible;
 use room::session::code;
 use room::{PlayerId, SessionId};
 use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, LastDrop, SendError, Status};
+use crate::interpolate::Smooth;
 use crate::machine::{Checkpoint, Machine, Notice, Outgoing};
 use crate::replica::Replica;
 use dial::{Dialer, Dialing};
@@ -114,6 +116,15 @@ impl Client {
     #[must_use]
     pub fn send_every(&self) -> u32 {
         self.machine.send_every()
+    }
+
+    /// Draws some numbers of a kind smoothly from now on, a little behind the room's clock: see [`Smooth`], and
+    /// [`drawn`](Replica::drawn) for what comes of it. It is said once, at any time; said again, it begins anew.
+    ///
+    /// # Panics
+    /// If a field is no number and no array or vector of numbers, or is named twice, or the kind is not in the schema.
+    pub fn interpolate<K: Visible>(&mut self, fields: impl Smooth<K>) {
+        self.machine.interpolate(fields);
     }
 
     /// The room's time in ticks, as the client estimates it; `None` before the first welcome.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, SendError, Status};
+use crate::interpolate::Smooth;
 use crate::machine::{Checkpoint, Machine, Notice, WriteRefused};
 use crate::replica::Replica;
 
@@ -24,6 +25,26 @@ impl TestClient {
     #[must_use]
     pub fn view<K: Visible + Clone>(&self) -> Vec<(Id<K>, K)> {
         self.replica().all::<K>().map(|(id, entity)| (id, entity.clone())).collect()
+    }
+
+    /// Draws some numbers of a kind smoothly from now on: see [`Machine::interpolate`].
+    ///
+    /// # Panics
+    /// As [`Machine::interpolate`].
+    pub fn interpolate<K: Visible>(&self, fields: impl Smooth<K>) {
+        self.machine.borrow_mut().interpolate(fields);
+    }
+
+    /// An entity as it is to be drawn after the last tick.
+    #[must_use]
+    pub fn drawn<K: Visible>(&self, id: Id<K>) -> Option<K> {
+        self.replica().drawn(id).cloned()
+    }
+
+    /// What it sees of a kind, in ID order, as it is to be drawn after the last tick.
+    #[must_use]
+    pub fn drawn_all<K: Visible>(&self) -> Vec<(Id<K>, K)> {
+        self.replica().drawn_all::<K>().map(|(id, entity)| (id, entity.clone())).collect()
     }
 
     /// The room's state, once it has come.

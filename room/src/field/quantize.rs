@@ -273,6 +273,18 @@ impl<T: Quantize, const STEP: u64, const MIN: u64, const MAX: u64> Codec for Qua
         })?;
         if read { Ok(()) } else { Err(DecodeError::Value) }
     }
+    fn numbers(value: &T, out: &mut [f64]) {
+        let mut out = out.iter_mut();
+        value.pairs(*value, &mut |number, _| {
+            if let Some(out) = out.next() {
+                *out = number;
+            }
+        });
+    }
+    fn set_numbers(value: &mut T, numbers: &[f64]) {
+        let mut numbers = numbers.iter();
+        let _ = value.each(&mut |before| Ok(*numbers.next().unwrap_or(&before)));
+    }
 }
 
 #[cfg(test)]

@@ -35,6 +35,10 @@ pub trait Scalar: Copy + fmt::Debug + Send + Sync + 'static {
         let _ = r;
         Err(DecodeError::Value)
     }
+    /// Writes down the numbers that it is made of, where it is made of numbers.
+    fn numbers(self, _out: &mut [f64]) {}
+    /// Takes other numbers; integers the nearest that they have.
+    fn set_numbers(&mut self, _numbers: &[f64]) {}
 }
 
 /// A scalar that arrays can hold.
@@ -106,6 +110,14 @@ impl<T: Scalar> Codec for Plain<T> {
         *value = value.take_difference(r)?;
         Ok(())
     }
+    #[inline]
+    fn numbers(value: &T, out: &mut [f64]) {
+        value.numbers(out);
+    }
+    #[inline]
+    fn set_numbers(value: &mut T, numbers: &[f64]) {
+        value.set_numbers(numbers);
+    }
 }
 
 macro_rules! fields {
@@ -139,6 +151,11 @@ macro_rules! integers {
                     // What was written as an i64 comes back as one: only 64-bit types may wrap.
                     if size_of::<Self>() == 8 { Ok(sum as Self) } else { Self::try_from(sum).map_err(|_| DecodeError::Value) }
                 }
+                #[inline]
+                fn numbers(self, out: &mut [f64]) { out[0] = self as f64; }
+                // The cast saturates.
+                #[inline]
+                fn set_numbers(&mut self, numbers: &[f64]) { *self = numbers[0].round() as $ty; }
             }
             impl Element for $ty {}
         )*
@@ -167,6 +184,10 @@ macro_rules! floats {
                     Ok(<$ty>::from_le_bytes(r.array::<$size>()?))
                 }
                 fn is_finite(self) -> bool { <$ty>::is_finite(self) }
+                #[inline]
+                fn numbers(self, out: &mut [f64]) { out[0] = f64::from(self); }
+                #[inline]
+                fn set_numbers(&mut self, numbers: &[f64]) { *self = numbers[0] as $ty; }
             }
             impl Element for $ty {}
         )*
@@ -248,6 +269,12 @@ impl<T: Element, const N: usize> Scalar for [T; N] {
             *value = value.take_difference(r)?;
         }
         Ok(self)
+    }
+    fn numbers(self, out: &mut [f64]) {
+        self.iter().zip(out.chunks_mut(1)).for_each(|(value, out)| value.numbers(out));
+    }
+    fn set_numbers(&mut self, numbers: &[f64]) {
+        self.iter_mut().zip(numbers.chunks(1)).for_each(|(value, number)| value.set_numbers(number));
     }
 }
 
@@ -351,6 +378,12 @@ mod glam_fields {
                         <[f32; $n]>::take(r).map(<$ty>::from_array)
                     }
                     fn is_finite(self) -> bool { self.to_array().is_finite() }
+                    fn numbers(self, out: &mut [f64]) { self.to_array().numbers(out); }
+                    fn set_numbers(&mut self, numbers: &[f64]) {
+                        let mut array = self.to_array();
+                        array.set_numbers(numbers);
+                        *self = <$ty>::from_array(array);
+                    }
                 }
                 impl OptionField for $ty {}
             )*

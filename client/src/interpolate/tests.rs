@@ -1,0 +1,6 @@
+//! What is drawn, against what was.
+
+mod link;
+
+mod town;
+mod truth;
