@@ -38,6 +38,8 @@ fn her_own_steps_show_in_the_same_frame_and_are_not_taken_back() {
         assert_eq!(figures.frames_to_screen, 1, "a change of input shows in its frame");
         assert_eq!((figures.jumps_lost, figures.jumps_doubled), (0, 0));
         assert!(figures.unexplained == 0, "{} corrections where no input was missed", figures.unexplained);
+        let most = if stalls { 0.10 } else { 0.05 } * f64::from(game::SPEED);
+        assert!(figures.remote_p99 < most, "another player draws her {} m off", figures.remote_p99);
         if !stalls {
             assert!(figures.starved_share < 0.005, "{} of the ticks were starved", figures.starved_share);
         }

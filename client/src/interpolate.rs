@@ -7,6 +7,7 @@
 //! `get` and `all`.
 
 mod clock;
+mod glide;
 mod history;
 mod kind;
 mod plan;
@@ -126,9 +127,20 @@ impl Interpolation {
     }
 
     /// Draws everything as of a moment.
-    pub(crate) fn draw(&mut self, frame: &Frame, periods: &Periods) {
-        for kind in self.kinds.iter_mut().flatten() {
-            self.extrapolated += kind.draw(frame, self.newest, periods);
+    pub(crate) fn draw(&mut self, tables: &[Box<dyn AnyTable>], frame: &Frame, periods: &Periods) {
+        for (kind, table) in self.kinds.iter_mut().zip(tables) {
+            if let Some(kind) = kind {
+                self.extrapolated += kind.draw(&**table, frame, self.newest, periods);
+            }
+        }
+    }
+
+    /// What is predicted looks otherwise than it was drawn.
+    pub(crate) fn glide(&mut self, tables: &[Box<dyn AnyTable>]) {
+        for (kind, table) in self.kinds.iter_mut().zip(tables) {
+            if let Some(kind) = kind {
+                kind.glide(&**table);
+            }
         }
     }
 

@@ -277,6 +277,8 @@ pub const GAP_AWAY_MOST_MS: u64 = 3000;
 pub const FOREGROUND_MS: u64 = 1500;
 /// Seconds that a client waits for the answer to its leave.
 pub const LEAVE_SECONDS: u64 = 1;
+/// Milliseconds within which what was predicted otherwise is drawn where it is (a setting of the client's).
+pub const CORRECT_MS: u64 = 100;
 /// Milliseconds by which what is interpolated is drawn behind the room's clock, at the least (*setting*).
 pub const DRAW_DELAY_MS: u64 = 100;
 /// Milliseconds that what is interpolated goes on as it moved, where nothing newer has come (*setting*).

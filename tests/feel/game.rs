@@ -12,6 +12,7 @@ pub(crate) struct Walker {
     pub(crate) height: f32,
     pub(crate) climb: f32,
     pub(crate) jumps: u32,
+    pub(crate) presses: u32,
 }
 
 #[derive(Entity, Clone, Debug)]
@@ -63,6 +64,9 @@ impl Stepper for Walk {
         writer.set_y(y);
         writer.set_height(height.max(0.0));
         writer.set_climb(if height > 0.0 { climb } else { 0.0 });
+        if input.jump {
+            writer.set_presses(walker.presses + 1);
+        }
         if jumps {
             writer.set_jumps(walker.jumps + 1);
         }
@@ -92,7 +96,7 @@ impl Game for Hall {
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let x = f32::from(peer.player.0 as u8) * 2.0 - 3.0;
-        let walker = Walker { owner: peer.player, x, y: 3.0, height: 0.0, climb: 0.0, jumps: 0 };
+        let walker = Walker { owner: peer.player, x, y: 3.0, height: 0.0, climb: 0.0, jumps: 0, presses: 0 };
         room.create(walker).map(|_| ()).map_err(|error| Refused::new(error.to_string()))
     }
 }

@@ -37,6 +37,11 @@ pub(crate) struct Figures {
     pub(crate) starved_share: f64,
     pub(crate) late: u64,
     pub(crate) lead_ticks: f64,
+    /// How far from the truth at the drawn time another player draws her, in meters.
+    pub(crate) remote_mean: f64,
+    pub(crate) remote_p99: f64,
+    /// How far behind the room's clock that is, in milliseconds.
+    pub(crate) behind_ms: f64,
 }
 
 impl fmt::Display for Figures {
@@ -44,7 +49,8 @@ impl fmt::Display for Figures {
         write!(
             f,
             "input to screen {} frame, corrections {:.2} a minute ({} unexplained, replayed {:.1}), leap {:.3} m, \
-             jumps lost {} doubled {}, starved {:.3} %, late {}, lead {:.1} ticks",
+             jumps lost {} doubled {}, starved {:.3} %, late {}, lead {:.1} ticks; seen by another {:.0} ms behind, off \
+             by {:.4} m, p99 {:.4}",
             self.frames_to_screen,
             self.corrections_a_minute,
             self.unexplained,
@@ -54,7 +60,10 @@ impl fmt::Display for Figures {
             self.jumps_doubled,
             100.0 * self.starved_share,
             self.late,
-            self.lead_ticks
+            self.lead_ticks,
+            self.behind_ms,
+            self.remote_mean,
+            self.remote_p99
         )
     }
 }
@@ -80,6 +89,8 @@ struct World {
     rng: ChaCha8Rng,
     now: Duration,
     next_tick: Duration,
+    /// Where the first player stood after each tick.
+    truth: Vec<(f32, f32)>,
 }
 
 impl World {
@@ -88,7 +99,7 @@ impl World {
         let runtime = Runtime::new(Hall, settings, [3; 32]).expect("the room starts");
         let rng = ChaCha8Rng::seed_from_u64(plan.seed);
         let players = (1..=2).map(|n| Player::new(n, plan)).collect();
-        World { runtime, players, rng, now: Duration::ZERO, next_tick: TICK }
+        World { runtime, players, rng, now: Duration::ZERO, next_tick: TICK, truth: Vec::new() }
     }
 
     /// Lets time pass up to the next frame: ticks and arrivals, in their order.
@@ -99,6 +110,8 @@ impl World {
             if self.now >= self.next_tick {
                 self.next_tick += TICK;
                 self.runtime.tick(self.now);
+                let at = self.walker(0).map_or((0.0, 0.0), |(_, walker)| (walker.x, walker.y));
+                self.truth.push(at);
                 self.drain();
             }
         }
@@ -142,6 +155,18 @@ impl World {
         );
     }
 
+    /// How far from the truth the second player draws the first, and how many ticks behind.
+    fn remote_error(&self) -> Option<(f64, f64)> {
+        let (id, _) = self.walker(0)?;
+        let (machine, drawn) = (&self.players[1].machine, self.players[1].machine.drawn(id)?);
+        let time = machine.drawn_time(id)?;
+        let at = |tick: usize| self.truth.get(tick.checked_sub(1)?).copied();
+        let ((x0, y0), (x1, y1)) = (at(time as usize)?, at(time as usize + 1)?);
+        let part = time.fract() as f32;
+        let (x, y) = (x0 + (x1 - x0) * part, y0 + (y1 - y0) * part);
+        Some((f64::from((drawn.x - x).hypot(drawn.y - y)), machine.room_time(self.now)? - time))
+    }
+
     fn walker(&self, index: usize) -> Option<(Id<Walker>, &Walker)> {
         let player = self.players[index].machine.player()?;
         self.runtime.room().all::<Walker>().find(|(_, walker)| walker.owner == player)
@@ -154,6 +179,7 @@ impl Player {
         let stall = plan.stalls.then_some((Duration::from_millis(250), 15));
         let way = || Way::new(delay, Duration::from_millis(plan.jitter_ms), stall);
         let mut machine = Machine::new(Hall::schema(), Options::default(), n);
+        machine.interpolate::<Walker>((Walker::X, Walker::Y, Walker::HEIGHT));
         assert!(machine.poll_dial(Duration::ZERO));
         machine.handle_open(Duration::ZERO, Vec::new());
         Player {
@@ -191,7 +217,7 @@ impl Player {
     fn draw(&self) -> Option<Walker> {
         let player = self.machine.player()?;
         let id = self.machine.all::<Walker>().find(|(_, walker)| walker.owner == player)?.0;
-        self.machine.preview(id).cloned()
+        self.machine.drawn(id).cloned()
     }
 }
 
@@ -206,6 +232,7 @@ pub(crate) fn play(plan: &Plan) -> Figures {
     let mut waits = 0;
     // When inputs were missed, and when corrections came, by the second.
     let (mut troubles, mut corrections) = (Vec::new(), Vec::new());
+    let (mut errors, mut lag) = (Vec::new(), 0.0);
     let end = Duration::from_secs(WARM + plan.seconds);
     let warm = Duration::from_secs(WARM);
     while world.now < end {
@@ -214,8 +241,7 @@ pub(crate) fn play(plan: &Plan) -> Figures {
         let (now, rng) = (world.now, &mut world.rng);
         for player in &mut world.players {
             let turned = now > warm / 2 && player.decide(now, rng);
-            player.jumped +=
-                u64::from(turned && player.steer.jump && player.draw().is_some_and(|own| own.height <= 0.0));
+            player.jumped += u64::from(turned && player.steer.jump);
             player.machine.input::<Walk>(player.steer.clone());
             player.machine.update(now);
             player.speak(now, rng);
@@ -232,17 +258,14 @@ pub(crate) fn play(plan: &Plan) -> Figures {
         }
         let new = seen.0 - before.0 - corrections.len() as u64;
         corrections.extend((0..new).map(|_| now));
+        if let Some((error, behind)) = world.remote_error() {
+            errors.push(error);
+            lag += behind;
+        }
         let own = world.players[0].draw();
         if let (Some(own), Some(last)) = (&own, &drawn) {
             let way = (own.x - last.x, own.y - last.y);
             let length = way.0.hypot(way.1);
-            if length > 0.3 && std::env::var_os("FEEL_TRACE").is_some() {
-                println!(
-                    "{now:?}: {last:?} to {own:?}, lead {}, time {:?}",
-                    world.players[0].machine.lead_ticks(),
-                    world.players[0].machine.room_time(now)
-                );
-            }
             figures.leap = figures.leap.max(length - super::game::SPEED * FRAME.as_secs_f32() * 2.0);
             // Where she wants to go and nothing stands, the picture moves in the frame of the change.
             let wants = world.players[0].steer.right != 0.0 || world.players[0].steer.forth != 0.0;
@@ -253,6 +276,10 @@ pub(crate) fn play(plan: &Plan) -> Figures {
         drawn = own;
     }
     figures.frames_to_screen = frames_to_screen(plan);
+    errors.sort_by(f64::total_cmp);
+    figures.remote_p99 = errors[errors.len() * 99 / 100];
+    figures.remote_mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    figures.behind_ms = lag / errors.len() as f64 * TICK.as_secs_f64() * 1000.0;
     let stats = world.players[0].machine.stats();
     let minutes = plan.seconds as f64 / 60.0;
     figures.corrections_a_minute = (stats.corrections - before.0) as f64 / minutes;
@@ -263,6 +290,9 @@ pub(crate) fn play(plan: &Plan) -> Figures {
     let near = |a: Duration, b: Duration| a.abs_diff(b) < Duration::from_secs(2);
     let unexplained = corrections.iter().filter(|at| !troubles.iter().any(|trouble| near(**at, *trouble)));
     figures.unexplained = unexplained.count() as u64;
+    if std::env::var_os("FEEL_TRACE").is_some() {
+        println!("corrections at {corrections:?}, missed inputs at {troubles:?}");
+    }
     settle(&mut world, &mut figures);
     figures
 }
@@ -280,7 +310,7 @@ fn settle(world: &mut World, figures: &mut Figures) {
         }
     }
     for index in 0..world.players.len() {
-        let jumps = u64::from(world.walker(index).expect("she is there").1.jumps);
+        let jumps = u64::from(world.walker(index).expect("she is there").1.presses);
         let wanted = world.players[index].jumped;
         figures.jumps_lost += wanted.saturating_sub(jumps);
         figures.jumps_doubled += jumps.saturating_sub(wanted);

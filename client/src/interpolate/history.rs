@@ -131,7 +131,7 @@ impl History {
 }
 
 /// Which columns jump from one state to the next.
-fn jumps(plan: &Plan, a: &[f64], b: &[f64]) -> u64 {
+pub(super) fn jumps(plan: &Plan, a: &[f64], b: &[f64]) -> u64 {
     let mut jumps = 0;
     for (at, column) in plan.columns.iter().enumerate() {
         // Between what is no finite number and anything else lies nothing.
@@ -166,7 +166,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// From one angle to another, the short way.
-fn short(a: f64, b: f64, turn: f64) -> f64 {
+pub(super) fn short(a: f64, b: f64, turn: f64) -> f64 {
     let way = (b - a).rem_euclid(turn);
     if way > turn / 2.0 { way - turn } else { way }
 }

@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::time::Duration;
 
 use room::entity::{Entity, EntityId, FieldMask, Visible, Visit, VisitMut};
 use room::field::Codec;
 use room::store::replica::{AnyTable, Table};
 
 use super::clock::{Beat, DrawClock, Frame, Newest};
+use super::glide::Glide;
 use super::history::{History, Place};
 use super::plan::Plan;
 use super::{Periods, Touch};
@@ -27,6 +29,10 @@ struct Track<K> {
     time: Option<f64>,
     /// It stands in its newest state, and is drawn so.
     settled: bool,
+    /// Where it is predicted.
+    glide: Glide,
+    /// Fields that are drawn as the player wrote them.
+    written: FieldMask,
 }
 
 /// A kind of which some fields are drawn smoothly.
@@ -38,6 +44,8 @@ pub(super) struct Kind<K: Entity> {
     numbers: Vec<f64>,
     // What visitors of fields want to have.
     track: K::Track,
+    // When it was last drawn.
+    drawn_at: Duration,
 }
 
 /// An update that is being taken in.
@@ -60,7 +68,9 @@ pub(super) trait AnyKind: Any + Send + Sync {
     /// All stand where the newest states have them.
     fn settle(&mut self, tick: f64);
     /// Draws all as of a moment; returns how many of them went on past their last state.
-    fn draw(&mut self, frame: &Frame, newest: Newest, periods: &Periods) -> u64;
+    fn draw(&mut self, table: &dyn AnyTable, frame: &Frame, newest: Newest, periods: &Periods) -> u64;
+    /// What is predicted looks otherwise than it was drawn.
+    fn glide(&mut self, table: &dyn AnyTable);
 }
 
 impl<K: Visible> Kind<K> {
@@ -72,6 +82,7 @@ impl<K: Visible> Kind<K> {
             clock: DrawClock::default(),
             numbers,
             track: K::Track::default(),
+            drawn_at: Duration::ZERO,
         }
     }
 
@@ -87,7 +98,7 @@ impl<K: Visible> Kind<K> {
 
     /// All that are here stand where they are.
     pub(super) fn fill(&mut self, table: &Table<K>, tick: f64) {
-        for (id, entity) in table.all() {
+        for (id, entity) in table.all_confirmed() {
             let mut track = Track::new(entity);
             read(entity, &self.track, &self.plan, &mut self.numbers);
             track.history.push(&self.plan, tick, &self.numbers, 1);
@@ -104,7 +115,7 @@ impl<K: Visible> AnyKind for Kind<K> {
     fn touch(&mut self, table: &dyn AnyTable, touch: &Touch, moment: &Moment) {
         let table = table.as_any().downcast_ref::<Table<K>>();
         // It may have left since.
-        let Some(entity) = table.and_then(|table| table.get(touch.id)) else { return };
+        let Some(entity) = table.and_then(|table| table.confirmed(touch.id)) else { return };
         let Kind { plan, tracks, numbers, track: unsent, .. } = self;
         let track = match tracks.entry(touch.id) {
             Entry::Vacant(vacant) => vacant.insert(Track::new(entity)),
@@ -142,7 +153,21 @@ impl<K: Visible> AnyKind for Kind<K> {
         }
     }
 
-    fn draw(&mut self, frame: &Frame, newest: Newest, periods: &Periods) -> u64 {
+    fn glide(&mut self, table: &dyn AnyTable) {
+        let Some(table) = table.as_any().downcast_ref::<Table<K>>() else { return };
+        let Kind { plan, tracks, numbers, track: unsent, .. } = self;
+        let seconds = plan.correct.as_secs_f64();
+        for (id, predicted) in table.previews() {
+            let Some(track) = tracks.get_mut(&id).filter(|track| track.glide.is_on()) else { continue };
+            read(predicted, unsent, plan, numbers);
+            track.glide.correct(plan, numbers, seconds);
+        }
+    }
+
+    fn draw(&mut self, table: &dyn AnyTable, frame: &Frame, newest: Newest, periods: &Periods) -> u64 {
+        let passed_seconds = frame.now.saturating_sub(self.drawn_at).as_secs_f64();
+        self.drawn_at = frame.now;
+        let table = table.as_any().downcast_ref::<Table<K>>();
         let beat = frame.beat;
         let (least, extrapolate) = (beat.ticks(self.plan.delay), beat.ticks(self.plan.extrapolate));
         let before = self.clock.time();
@@ -156,12 +181,26 @@ impl<K: Visible> AnyKind for Kind<K> {
         let passed = before.map_or(0.0, |before| (time - before).max(0.0)) / beat.send_every;
         let mut extrapolated = 0;
         for (id, track) in &mut self.tracks {
+            if let Some(predicted) = table.and_then(|table| table.preview(*id)) {
+                track.draw_predicted(
+                    &self.plan,
+                    predicted,
+                    passed_seconds,
+                    &mut self.numbers,
+                    &mut self.track,
+                );
+                continue;
+            }
             let period = periods.get(id).copied().unwrap_or(1).into();
             let drawn_by = track.follow(period, passed);
             let at = time - self.clock.delay(least, drawn_by, beat);
             let still = newest.still(period, beat);
+            track.end_prediction(table.and_then(|table| table.confirmed(*id)));
             extrapolated +=
                 u64::from(track.draw(&self.plan, at, still, extrapolate, &mut self.numbers, &mut self.track));
+            if let Some(table) = table {
+                track.draw_written(table, *id, &mut self.track);
+            }
         }
         extrapolated
     }
@@ -169,7 +208,60 @@ impl<K: Visible> AnyKind for Kind<K> {
 
 impl<K: Visible> Track<K> {
     fn new(entity: &K) -> Track<K> {
-        Track { drawn: entity.clone(), history: History::default(), period: None, time: None, settled: false }
+        Track {
+            drawn: entity.clone(),
+            history: History::default(),
+            period: None,
+            time: None,
+            settled: false,
+            glide: Glide::default(),
+            written: FieldMask::NONE,
+        }
+    }
+
+    /// Draws it as this client predicts it.
+    fn draw_predicted(
+        &mut self,
+        plan: &Plan,
+        predicted: &K,
+        passed: f64,
+        numbers: &mut [f64],
+        unsent: &mut K::Track,
+    ) {
+        if !self.glide.is_on() {
+            read(&self.drawn, unsent, plan, numbers);
+            self.glide.begin(numbers);
+            read(predicted, unsent, plan, numbers);
+            self.glide.correct(plan, numbers, plan.correct.as_secs_f64());
+        }
+        self.drawn.clone_from(predicted);
+        read(predicted, unsent, plan, numbers);
+        self.glide.draw(plan, numbers, passed);
+        let Ok(()) = self.drawn.visit_mut(unsent, &mut Write { plan, numbers });
+        self.settled = false;
+    }
+
+    /// Where it was predicted, and is not any more, it is drawn as others are.
+    fn end_prediction(&mut self, room: Option<&K>) {
+        if let Some(room) = room.filter(|_| self.glide.is_on()) {
+            self.glide.end();
+            self.drawn.clone_from(room);
+            self.settled = false;
+        }
+    }
+
+    /// Draws the fields that the player wrote as she wrote them.
+    fn draw_written(&mut self, table: &Table<K>, id: EntityId, unsent: &mut K::Track) {
+        let written = table.written(id);
+        let mut fields = written;
+        fields.union(self.written);
+        if fields.is_empty() {
+            return;
+        }
+        if let Some(entity) = table.get(id) {
+            let Ok(()) = self.drawn.visit_mut(unsent, &mut Copy { from: entity, fields });
+        }
+        (self.written, self.settled) = (written, false);
     }
 
     /// Follows the period that the room says, after so many sends. Where it grows, the drawn time runs slower for a

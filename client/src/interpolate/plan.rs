@@ -71,6 +71,13 @@ pub trait Smooth<K: Entity>: Sized {
         plan.into()
     }
 
+    /// What this client predicted and the room has otherwise is drawn where it is within that, instead of 100 ms.
+    fn correct(self, within: Duration) -> Smoothed<K> {
+        let mut plan = Plan::of(self);
+        plan.correct = within;
+        plan.into()
+    }
+
     #[doc(hidden)]
     fn marked(self, way: Way) -> Smoothed<K> {
         let mut plan = Plan::of(self);
@@ -140,10 +147,12 @@ pub struct Plan {
     pub(super) width: usize,
     pub(super) delay: Duration,
     pub(super) extrapolate: Duration,
+    pub(super) correct: Duration,
 }
 
 const DELAY: Duration = Duration::from_millis(limits::DRAW_DELAY_MS);
 const EXTRAPOLATE: Duration = Duration::from_millis(limits::EXTRAPOLATE_MS);
+const CORRECT: Duration = Duration::from_millis(limits::CORRECT_MS);
 
 impl Plan {
     pub(super) fn of<K: Entity>(fields: impl Smooth<K>) -> Plan {
@@ -154,6 +163,7 @@ impl Plan {
             width: 0,
             delay: DELAY,
             extrapolate: EXTRAPOLATE,
+            correct: CORRECT,
         };
         fields.add_to(&mut plan);
         plan
@@ -213,6 +223,9 @@ impl<K: Entity> Smooth<K> for Smoothed<K> {
         }
         if self.plan.extrapolate != EXTRAPOLATE {
             plan.extrapolate = self.plan.extrapolate;
+        }
+        if self.plan.correct != CORRECT {
+            plan.correct = self.plan.correct;
         }
     }
 }

@@ -45,8 +45,6 @@ pub enum WriteRefused {
 pub(super) struct Play {
     by: Option<Box<dyn Predict>>,
     lead: Lead,
-    /// The last tick that the room says it has stepped, which was not looked at yet.
-    stepped: Option<Tick>,
     /// The number of the last message of writes on this connection.
     writes: u64,
     /// When the last one was made.
@@ -101,7 +99,18 @@ impl Machine {
     /// The room has stepped a tick, and handled writes up to a number.
     pub(super) fn room_stepped(&mut self, tick: Tick, writes: u64) {
         self.replica.settle_writes(writes);
-        self.play.stepped = Some(tick);
+        // Here and not once all has been applied: the next update is of another tick.
+        if let (Some(who), Some(by)) = (self.who(), &mut self.play.by) {
+            let done = by.settle(&mut self.replica, who, tick);
+            self.stats.corrections += done.corrections;
+            self.stats.replayed_inputs += done.replayed;
+        }
+    }
+
+    /// Whose steps this client makes.
+    fn who(&self) -> Option<Who> {
+        let seat = self.seat.filter(|seat| self.phase == Phase::Joined && seat.tick_rate > 0)?;
+        Some(Who { player: seat.player, tick_rate: seat.tick_rate })
     }
 
     /// What became of inputs since the last answer to a ping.
@@ -111,20 +120,12 @@ impl Machine {
         self.stats.starved += u64::from(report.starved);
     }
 
-    /// After everything was applied: compares, and steps to where the client should be by now.
+    /// After everything was applied: steps to where the client should be by now.
     pub(super) fn play(&mut self, now: Duration) {
-        let (player, tick_rate) = (self.player(), self.tick_rate());
-        let stepped = self.play.stepped.take();
-        let Some(player) = player.filter(|_| self.phase == Phase::Joined && tick_rate > 0) else { return };
+        let Some(who) = self.who() else { return };
         if let Some(by) = &mut self.play.by {
-            let who = Who { player, tick_rate };
-            if let Some(tick) = stepped {
-                let done = by.settle(&mut self.replica, who, tick);
-                self.stats.corrections += done.corrections;
-                self.stats.replayed_inputs += done.replayed;
-            }
             let time = self.clock.room_time(now).unwrap_or(0.0);
-            let lead = self.play.lead.ticks(now, self.clock.round_trip(), tick_rate);
+            let lead = self.play.lead.ticks(now, self.clock.round_trip(), who.tick_rate);
             let ahead = time + lead;
             if self.replica.tick() > Tick::ZERO && ahead >= 0.0 {
                 by.advance(&mut self.replica, who, Tick(ahead as u64), ahead.fract() as f32);

@@ -69,7 +69,9 @@ impl Replica {
     }
 
     /// What is predicted looks otherwise than it was drawn: it is to glide there.
-    pub(crate) fn glide(&mut self) {}
+    pub(crate) fn glide(&mut self) {
+        self.tables.drawn.glide(&self.tables.by_wire_kind);
+    }
 
     /// An entity as it looks between two ticks, where this client predicts it; else as it is shown.
     #[must_use]

@@ -26,7 +26,8 @@ impl Replica {
         let Some(estimate) = estimate else { return };
         let beat = self.tables.drawn.beat();
         let frame = Frame { now, estimate, pace: beat.tick_rate, beat };
-        self.tables.drawn.draw(&frame, &self.tables.periods);
+        let Tables { by_wire_kind, drawn, periods, .. } = &mut self.tables;
+        drawn.draw(by_wire_kind, &frame, periods);
     }
 
     /// How often something was drawn past its last state.

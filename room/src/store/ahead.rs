@@ -33,6 +33,8 @@ struct Shown<K: Entity> {
     writes: BTreeMap<u8, u64>,
     /// Fields that were predicted.
     stepped: FieldMask,
+    /// Whether a step had it open.
+    opened: bool,
 }
 
 /// Entities as they were predicted to be after a tick.
@@ -68,7 +70,7 @@ impl<K: Entity> Shown<K> {
         // The room sent it, so it is within its limits.
         let size = Admit::check(id, &mut value, &mut track, &mut Clamped::default()).unwrap_or(0);
         let (writes, stepped) = (BTreeMap::new(), FieldMask::NONE);
-        Shown { value, track, size, pending: [0; 4], writer: Writer::Step, writes, stepped }
+        Shown { value, track, size, pending: [0; 4], writer: Writer::Step, writes, stepped, opened: false }
     }
 
     /// Takes note of what was written since the last call.
@@ -112,11 +114,27 @@ impl<K: Visible> Ahead<K> {
         self.preview.get(&id)
     }
 
+    /// All that are predicted, as they look between two ticks.
+    pub(super) fn previews(&self) -> impl Iterator<Item = (EntityId, &K)> + '_ {
+        self.preview.iter().map(|(id, entity)| (*id, entity))
+    }
+
+    /// What the player wrote of an entity and the room has said nothing of.
+    pub(super) fn written(&self, id: EntityId) -> FieldMask {
+        let Some(shown) = self.shown.get(&id) else { return FieldMask::NONE };
+        let mut mask = shown.written();
+        if shown.writer == Writer::Player {
+            mask.union(FieldMask::of_words(&shown.pending));
+        }
+        mask
+    }
+
     /// Opens an entity for writing.
     pub(super) fn open(&mut self, id: EntityId, room: &K, writer: Writer) -> Write<'_, K> {
         let shown = self.shown.entry(id).or_insert_with(|| Shown::of(id, room));
         shown.note();
         shown.writer = writer;
+        shown.opened |= writer == Writer::Step;
         self.dirty.clear();
         let words = K::KIND.fields.len().div_ceil(64);
         Write {
@@ -198,13 +216,14 @@ impl<K: Visible> Ahead<K> {
     pub(super) fn unstep(&mut self, rows: &BTreeMap<EntityId, K>) {
         for (id, shown) in &mut self.shown {
             shown.note();
-            shown.stepped = FieldMask::NONE;
+            (shown.stepped, shown.opened) = (FieldMask::NONE, false);
             if let Some(room) = rows.get(id) {
                 let keep = shown.written();
                 shown.rebase(*id, room, keep);
             }
         }
         self.past.clear();
+        self.preview.clear();
         self.tidy();
     }
 
@@ -256,7 +275,7 @@ impl<K: Visible> Ahead<K> {
         for (id, value, stepped) in saved {
             let Some(mut of) = shown.remove(&id) else { continue };
             of.note();
-            if !of.stepped.is_empty() {
+            if of.opened {
                 self.preview.insert(id, std::mem::replace(&mut of.value, value));
             }
             of.stepped = stepped;

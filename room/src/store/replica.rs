@@ -58,6 +58,22 @@ impl<K: Visible> Table<K> {
         self.ahead.preview(id)
     }
 
+    /// All entities that are predicted, as they look between two ticks.
+    pub fn previews(&self) -> impl Iterator<Item = (EntityId, &K)> + '_ {
+        self.ahead.previews()
+    }
+
+    /// The fields of an entity that the player wrote and of which the room has said nothing yet.
+    #[must_use]
+    pub fn written(&self, id: EntityId) -> FieldMask {
+        self.ahead.written(id)
+    }
+
+    /// All entities in ID order, as the room has them.
+    pub fn all_confirmed(&self) -> impl Iterator<Item = (EntityId, &K)> + '_ {
+        self.rows.iter().map(|(id, entity)| (*id, entity))
+    }
+
     /// All entities in ID order, as they are shown.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = (EntityId, &K)> + '_ {
         self.rows.iter().map(|(id, entity)| (*id, self.shown(*id, entity)))
