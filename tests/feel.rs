@@ -10,7 +10,7 @@ mod play;
 #[path = "feel/wire.rs"]
 mod wire;
 
-use play::{Figures, Plan, play};
+use play::{Figures, Plan, play, shoot};
 
 fn variable(name: &str, usual: u64) -> u64 {
     std::env::var(name)
@@ -44,4 +44,12 @@ fn her_own_steps_show_in_the_same_frame_and_are_not_taken_back() {
             assert!(figures.starved_share < 0.005, "{} of the ticks were starved", figures.starved_share);
         }
     }
+}
+
+#[test]
+fn who_aims_at_what_she_sees_hits_it() {
+    let plan = Plan { round_trip_ms: 250, jitter_ms: 0, stalls: false, seconds: 0, seed: 1 };
+    let (with, without) = shoot(&plan, 8);
+    println!("a shooter at 250 ms hits {with} of 8 with lag compensation, {without} of 8 without");
+    assert_eq!((with, without), (8, 0));
 }

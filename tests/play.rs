@@ -6,6 +6,8 @@ mod link;
 
 #[path = "play/game.rs"]
 mod game;
+#[path = "play/rewind.rs"]
+mod rewind;
 #[path = "play/steps.rs"]
 mod steps;
 #[path = "play/writes.rs"]

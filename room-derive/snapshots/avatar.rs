@@ -63,6 +63,7 @@ const _: () = {
             hidden: false,
             ephemeral: false,
             random_ids: true,
+            history_ms: 0u32,
             owner: ::room::__private::Some(0usize),
             fields: &[
                 ::room::entity::FieldInfo {

@@ -32,6 +32,7 @@ const _: () = {
             hidden: true,
             ephemeral: true,
             random_ids: false,
+            history_ms: 0u32,
             owner: my_room::__private::None,
             fields: &[
                 my_room::entity::FieldInfo {

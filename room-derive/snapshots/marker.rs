@@ -27,6 +27,7 @@ const _: () = {
             hidden: false,
             ephemeral: false,
             random_ids: false,
+            history_ms: 0u32,
             owner: ::room::__private::None,
             fields: &[],
         };

@@ -1,5 +1,5 @@
 ::core::compile_error! {
-    "unknown key `nmae`: `#[entity(…)]` knows name, hidden, ephemeral, owner, ids and crate"
+    "unknown key `nmae`: `#[entity(…)]` knows name, hidden, ephemeral, owner, ids, history and crate"
 }
 ::core::compile_error! {
     "no field can be called `id`: an entity has its own id; rename the field"
@@ -41,6 +41,7 @@ const _: () = {
             hidden: false,
             ephemeral: false,
             random_ids: false,
+            history_ms: 0u32,
             owner: ::room::__private::None,
             fields: &[],
         };

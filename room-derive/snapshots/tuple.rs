@@ -15,6 +15,7 @@ const _: () = {
             hidden: false,
             ephemeral: false,
             random_ids: false,
+            history_ms: 0,
             owner: ::room::__private::None,
             fields: &[],
         };

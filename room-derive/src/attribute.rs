@@ -22,6 +22,8 @@ pub(crate) struct KindAttributes {
     pub(crate) ephemeral: Once<Span>,
     pub(crate) owner: Once<Ident>,
     pub(crate) random_ids: Once<()>,
+    /// In milliseconds.
+    pub(crate) history: Once<u32>,
     pub(crate) krate: Once<Path>,
 }
 
@@ -103,8 +105,9 @@ impl KindAttributes {
                 ident.map_err(|e| Error::new(e.span(), "`owner` takes a field's name: `owner = field`"))
             }),
             "ids" => found.random_ids.set(cx, key, || random_ids(key, input)),
+            "history" => found.history.set(cx, key, || duration(key, input)),
             "crate" => found.krate.set(cx, key, || path(key, input)),
-            _ => Err(unknown(key, "#[entity(…)]", "name, hidden, ephemeral, owner, ids and crate")),
+            _ => Err(unknown(key, "#[entity(…)]", "name, hidden, ephemeral, owner, ids, history and crate")),
         });
         found
     }
@@ -269,6 +272,25 @@ fn random_ids(key: &Ident, input: ParseStream<'_>) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(literal.span(), "`ids` knows only \"random\": leave it out for IDs in order"))
+}
+
+/// The longest history, in milliseconds.
+const HISTORY_MS: u32 = 10_000;
+
+fn duration(key: &Ident, input: ParseStream<'_>) -> Result<u32> {
+    let literal = string_literal(key, input, "history = \"1s\"")?;
+    let text = literal.value();
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => (text.strip_suffix('s').unwrap_or_default(), 1000),
+    };
+    let ms = number.trim().parse::<u32>().ok().and_then(|number| number.checked_mul(unit));
+    ms.filter(|ms| (1..=HISTORY_MS).contains(ms)).ok_or_else(|| {
+        Error::new(
+            literal.span(),
+            "a history is 1 ms to 10 s long: `history = \"1s\"` or `history = \"250ms\"`",
+        )
+    })
 }
 
 fn path(key: &Ident, input: ParseStream<'_>) -> Result<Path> {

@@ -214,6 +214,7 @@ fn kind(entity: &Entity, parts: &[Part<'_>], sound: bool) -> TokenStream {
     let private = quote!(#krate::__private);
     let (name, hidden, ephemeral) = (&entity.name.value, entity.is_hidden(), entity.is_ephemeral());
     let random = entity.attributes.random_ids.is_given();
+    let history = Literal::u32_suffixed(entity.attributes.history.get().copied().unwrap_or(0));
     let owner = match entity.owner() {
         Some(owner) => quote!(#private::Some(#owner)),
         None => quote!(#private::None),
@@ -237,6 +238,7 @@ fn kind(entity: &Entity, parts: &[Part<'_>], sound: bool) -> TokenStream {
             hidden: #hidden,
             ephemeral: #ephemeral,
             random_ids: #random,
+            history_ms: #history,
             owner: #owner,
             fields: &[#(#fields),*],
         }
@@ -402,6 +404,7 @@ fn stub(input: &DeriveInput) -> TokenStream {
                     hidden: false,
                     ephemeral: false,
                     random_ids: false,
+                    history_ms: 0,
                     owner: #private::None,
                     fields: &[],
                 };

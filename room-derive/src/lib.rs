@@ -28,6 +28,7 @@ use proc_macro::TokenStream;
 /// - `hidden`: no connection ever sees it,
 /// - `ephemeral`: it is never stored, so a room that was stopped or slept wakes without its entities,
 /// - `owner = field`: the `PlayerId` field with the player who may write its writable fields,
+/// - `history = "1s"`: for so long the room remembers what its entities were, for `Room::rewind`,
 /// - `ids = "random"`: automatic IDs tell nothing of how many there are,
 /// - `crate = "…"`: the path of the `room` crate, where it has another name.
 ///

@@ -103,6 +103,9 @@ pub struct Kind {
     pub ephemeral: bool,
     /// Whether its automatic IDs are drawn at random above 2^52.
     pub random_ids: bool,
+    /// For how many milliseconds a room remembers what its entities were; 0 for none. Clients need not know, so it is no
+    /// part of the schema's text and hashes.
+    pub history_ms: u32,
     /// The field that names the player who owns an entity.
     pub owner: Option<usize>,
     /// The fields in order.

@@ -152,6 +152,16 @@ pub enum WireType {
 }
 
 impl WireType {
+    /// Whether a value is a float, rounded or not, or an array of them.
+    #[must_use]
+    pub const fn is_float(&self) -> bool {
+        match self {
+            WireType::Float(_) | WireType::Quantized { .. } => true,
+            WireType::Array(of, _) => of.is_float(),
+            _ => false,
+        }
+    }
+
     /// How many numbers a value is made of, where something lies between any two values: 0 for all that is no number
     /// and no array of them.
     #[must_use]

@@ -97,6 +97,8 @@ pub const INPUT_REPEATS: u64 = 15;
 pub const INPUTS_PER_TICK: u32 = 2;
 /// Messages with inputs that a client may send at once.
 pub const INPUTS_BURST: u32 = 120;
+/// How far back a room reads what entities were, in milliseconds (a setting).
+pub const REWIND_MS: u32 = 1000;
 /// Entities whose fields one message of writes may have.
 pub const WRITES: usize = 64;
 /// Messages a second that a client may send besides acknowledgements, hidden and leave (*setting*).

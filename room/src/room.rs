@@ -12,6 +12,7 @@ mod outgoing;
 pub mod outside;
 mod own;
 mod presence;
+pub mod rewind;
 pub mod runtime;
 mod sessions;
 mod steps;
@@ -31,6 +32,7 @@ pub use interest::{EntityRef, Interest, Key, Keys, RoomRef, Visibility};
 pub use label::{BadKind, Label};
 pub use outgoing::SendError;
 pub use presence::StatusError;
+pub use rewind::Past;
 pub use steps::Steps;
 pub use writes::Written;
 
@@ -105,6 +107,7 @@ pub struct Room<G: Game> {
     tick: Tick,
     tick_rate: u32,
     send_every: u32,
+    rewind_ms: u32,
     standing: Standing,
     interest: Visibility<G>,
     world: World,
@@ -133,6 +136,7 @@ impl<G: Game> Room<G> {
             tick: Tick::ZERO,
             tick_rate,
             send_every,
+            rewind_ms: crate::limits::REWIND_MS,
             standing: Standing::new(Site::default(), crate::limits::SEATS),
             interest,
             world,

@@ -2,6 +2,7 @@
 
 pub mod ahead;
 pub mod bits;
+pub mod past;
 pub mod records;
 pub mod replica;
 pub mod retained;
@@ -16,6 +17,7 @@ use crate::limits;
 use crate::tick::Tick;
 use crate::wire::record::{self, SentBytes, StoredRecord};
 use crate::wire::{DecodeError, Reader};
+use past::Past;
 use records::Records;
 use slots::Slots;
 
@@ -33,6 +35,8 @@ pub struct Store<K: Entity> {
     /// Slots with writes since the last seal.
     dirty: Vec<u32>,
     order: BTreeMap<EntityId, u32>,
+    /// What its entities were, where the kind has a history.
+    past: Option<Past<K>>,
 }
 
 impl<K: Entity> Store<K> {
@@ -55,7 +59,14 @@ impl<K: Entity> Store<K> {
             changed: Vec::new(),
             dirty: Vec::new(),
             order: BTreeMap::new(),
+            past: None,
         }
+    }
+
+    /// What its entities were, where the kind has a history.
+    #[must_use]
+    pub fn past(&self) -> Option<&Past<K>> {
+        self.past.as_ref()
     }
 
     /// Checks and rounds a new entity; returns its size.
@@ -165,6 +176,8 @@ pub trait AnyStore: Any + Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     /// How many entities.
     fn count(&self) -> usize;
+    /// Remembers from now on what its entities were, for so many ticks.
+    fn keep_past(&mut self, ticks: u64, slots: &Slots);
     /// Whether something was written since the last seal.
     fn has_writes(&self) -> bool;
     /// Removes a row by moving the last one into it; returns the slot of the one that moved.
@@ -174,7 +187,11 @@ pub trait AnyStore: Any + Send + Sync {
     /// Appends an entity of which these bytes are the whole record, checked as a new one is; returns its row.
     fn load(&mut self, id: EntityId, slot: u32, record: &[u8]) -> Result<u32, LoadError>;
     /// Stamps a new row's fields.
-    fn born(&mut self, row: u32, tick: Tick);
+    fn born(&mut self, id: EntityId, row: u32, tick: Tick);
+    /// A seal begins, before new entities are stamped.
+    fn begin_seal(&mut self, tick: Tick);
+    /// It has ended.
+    fn end_seal(&mut self, tick: Tick);
     /// Ends the writes since the last seal: stamps what changed and encodes it where the kind is visible.
     /// `wire_kind` is the number by which the kind travels, none for a hidden one.
     /// Says of entities that were there before which fields changed.
@@ -242,6 +259,15 @@ impl<K: Entity> AnyStore for Store<K> {
     fn count(&self) -> usize {
         self.slots.len()
     }
+    fn keep_past(&mut self, ticks: u64, slots: &Slots) {
+        let mut past = Past::new(ticks);
+        for (id, slot) in &self.order {
+            if let Some(info) = slots.live(*slot) {
+                past.note(Tick::ZERO, *id, self.value(info.row));
+            }
+        }
+        self.past = Some(past);
+    }
     fn has_writes(&self) -> bool {
         !self.dirty.is_empty()
     }
@@ -256,6 +282,9 @@ impl<K: Entity> AnyStore for Store<K> {
         move_last(&mut self.changed, row, last, Self::FIELDS);
         move_last(&mut self.pending, row, last, Self::WORDS);
         self.order.remove(&id);
+        if let Some(past) = &mut self.past {
+            past.delete(id);
+        }
         self.slots.get(row).copied()
     }
 
@@ -278,8 +307,11 @@ impl<K: Entity> AnyStore for Store<K> {
         Ok(self.push(id, slot, value, size))
     }
 
-    fn born(&mut self, row: u32, tick: Tick) {
+    fn born(&mut self, id: EntityId, row: u32, tick: Tick) {
         let row = row as usize;
+        if let Some(past) = &mut self.past {
+            past.note(tick, id, &self.values[row]);
+        }
         self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS].fill(tick);
     }
 
@@ -296,6 +328,18 @@ impl<K: Entity> AnyStore for Store<K> {
         &self.changed[row * Self::FIELDS..(row + 1) * Self::FIELDS]
     }
 
+    fn begin_seal(&mut self, tick: Tick) {
+        if let Some(past) = &mut self.past {
+            past.begin(tick);
+        }
+    }
+
+    fn end_seal(&mut self, tick: Tick) {
+        if let Some(past) = &mut self.past {
+            past.end(tick);
+        }
+    }
+
     fn seal(
         &mut self,
         tick: Tick,
@@ -305,7 +349,7 @@ impl<K: Entity> AnyStore for Store<K> {
         mut noted: Option<&mut Vec<(u32, FieldMask)>>,
     ) {
         let kind = K::SENT.zip(wire_kind);
-        let Store { values, tracks, sizes, pending, changed, dirty, .. } = self;
+        let Store { values, tracks, sizes, pending, changed, dirty, past, .. } = self;
         for slot in dirty.drain(..) {
             // A slot is used again only after a seal, so a live one is still the entity that was written.
             let Some(info) = slots.live(slot) else { continue };
@@ -331,6 +375,9 @@ impl<K: Entity> AnyStore for Store<K> {
                 _ => record::seal_unsent(value, track, mask, tick),
             };
             found.each(Self::FIELDS, |field| stamps[field] = tick);
+            if let Some(past) = past.as_mut().filter(|_| !found.is_empty()) {
+                past.note(tick, info.id, &values[row]);
+            }
             if let Some(noted) = &mut noted
                 && info.created < tick
                 && !found.is_empty()

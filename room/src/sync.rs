@@ -225,7 +225,7 @@ impl Views {
     pub fn acknowledge(&mut self, viewer: u32, ack: Ack, now: Tick) -> bool {
         let SyncSettings { window, tick_rate, .. } = self.settings;
         let viewer = self.viewers.get_mut(viewer as usize).and_then(Option::as_mut);
-        viewer.is_some_and(|viewer| viewer.window.acknowledge(ack, now, window, tick_rate))
+        viewer.is_some_and(|viewer| viewer.acknowledge(ack, now, window, tick_rate))
     }
 
     /// A client's page is hidden, or shown again.

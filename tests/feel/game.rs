@@ -4,7 +4,7 @@ use room::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[derive(Entity, Clone, Debug, PartialEq)]
-#[entity(owner = owner)]
+#[entity(owner = owner, history = "1s")]
 pub(crate) struct Walker {
     pub(crate) owner: PlayerId,
     pub(crate) x: f32,
@@ -27,6 +27,15 @@ pub(crate) struct Steer {
     pub(crate) forth: f32,
     #[input(once)]
     pub(crate) jump: bool,
+}
+
+/// Where somebody aims, and at which time she drew what she aims at.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Shot {
+    pub(crate) target: u64,
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+    pub(crate) drawn: f64,
 }
 
 /// Meters a second.
@@ -76,7 +85,7 @@ impl Stepper for Walk {
 pub(crate) struct Hall;
 
 impl Game for Hall {
-    type Event = ();
+    type Event = Shot;
     type Scratch = ();
 
     fn schema() -> Schema {
@@ -92,6 +101,16 @@ impl Game for Hall {
             let (x, y) = (f32::from(n % 5) * 7.0 - 14.0, f32::from(n / 5) * 7.0 - 14.0);
             room.create(Pillar { x, y }).expect("it fits");
         }
+    }
+
+    /// A shot hits what is where the shooter aimed: as she drew it, and as it is.
+    fn on_event(&mut self, room: &mut Room<Self>, peer: Peer, shot: Shot) {
+        let target = Id::<Walker>::assume(EntityId::from_wire(shot.target).expect("an ID"));
+        let near =
+            |walker: Option<Walker>| walker.is_some_and(|at| (at.x - shot.x).hypot(at.y - shot.y) < 0.3);
+        let then = room.rewind(peer.conn, shot.drawn, |past| near(past.get(target)));
+        let now = near(room.get(target).cloned());
+        room.send(peer.conn, &(then, now)).expect("it is short");
     }
 
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {

@@ -8,9 +8,10 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use room::prelude::*;
 use room::runtime::{Identity, Join, Outgoing, Runtime, Settings};
 use room::session::{self, Token};
+use room_client::Event;
 use room_client::machine::{self, Machine, Options};
 
-use super::game::{Hall, Steer, Walk, Walker};
+use super::game::{Hall, Shot, Steer, Walk, Walker};
 use super::wire::Way;
 
 pub(crate) struct Plan {
@@ -317,6 +318,43 @@ fn settle(world: &mut World, figures: &mut Figures) {
         let own = world.walker(index).expect("she is there");
         assert_eq!(world.players[index].machine.get(own.0), Some(own.1), "both ends are the same at rest");
     }
+}
+
+/// In a game of its own: the second player shoots at the first, who walks across, so many times. How often she hits with
+/// the room rewound to what she drew, and how often without.
+pub(crate) fn shoot(plan: &Plan, times: usize) -> (usize, usize) {
+    let mut world = World::new(plan);
+    let (mut shots, mut hits) = (0, Vec::new());
+    for n in 0..times * 90 + 400 {
+        let until = world.now + FRAME;
+        world.pass(until);
+        let (now, rng) = (world.now, &mut world.rng);
+        // To and fro, past no pillar.
+        let right = if n / 90 % 2 == 0 { 1.0 } else { -1.0 };
+        let walks = [Steer { right, ..Steer::default() }, Steer::default()];
+        for (player, steer) in world.players.iter_mut().zip(walks) {
+            player.machine.input::<Walk>(steer);
+            player.machine.update(now);
+            player.speak(now, rng);
+        }
+        let target = world.walker(0).map(|(id, _)| id);
+        let machine = &mut world.players[1].machine;
+        hits.extend(machine.events().filter_map(|event| match event {
+            Event::Message(message) => Some(message.decode::<(bool, bool)>().expect("an answer")),
+            _ => None,
+        }));
+        // In the middle of the way.
+        if n > 300 && n % 90 == 45 && shots < times {
+            let id = target.expect("she is there");
+            let (drawn, time) = (machine.drawn(id).expect("seen"), machine.drawn_time(id).expect("drawn"));
+            let shot = Shot { target: id.get(), x: drawn.x, y: drawn.y, drawn: time };
+            machine.send(&shot).expect("it is short");
+            shots += 1;
+        }
+    }
+    let of = |pick: fn(&(bool, bool)) -> bool| hits.iter().filter(|hit| pick(hit)).count();
+    assert_eq!(hits.len(), times);
+    (of(|hit| hit.0), of(|hit| hit.1))
 }
 
 /// In a game of its own: she stands, walks in one frame, and the frames are counted until her picture moves.

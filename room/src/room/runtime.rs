@@ -130,8 +130,10 @@ impl<G: Game> Runtime<G> {
         let views = Views::new(sync, parts, limit).with_rates(&rates).with_budget(interest.budget);
         let mut world = world;
         world.set_presence_by_interest(interest.presence_by_interest);
+        world.keep_past(settings.tick_rate);
         let mut room = Room::new(interest, world, views, settings.tick_rate, settings.send_every, seed);
         room.standing = Standing::new(site, settings.seats);
+        room.rewind_ms = settings.rewind_ms;
         let mut runtime = Runtime {
             game,
             room,

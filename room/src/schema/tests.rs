@@ -12,7 +12,7 @@ const fn field(name: &'static str, wire: WireType) -> FieldInfo {
 }
 
 const fn kind(name: &'static str, fields: &'static [FieldInfo]) -> Kind {
-    Kind { name, hidden: false, ephemeral: false, random_ids: false, owner: None, fields }
+    Kind { name, hidden: false, ephemeral: false, random_ids: false, history_ms: 0, owner: None, fields }
 }
 
 static MATCH: Kind = kind("match", &[field("round", WireType::Unsigned(4))]);
@@ -23,6 +23,7 @@ static AVATAR: Kind = Kind {
     hidden: false,
     ephemeral: false,
     random_ids: true,
+    history_ms: 0,
     owner: Some(0),
     fields: &[
         field("owner", WireType::Player),
@@ -36,6 +37,7 @@ static DECK: Kind = Kind {
     hidden: true,
     ephemeral: false,
     random_ids: false,
+    history_ms: 0,
     owner: None,
     fields: &[field("order", WireType::Json)],
 };

@@ -32,6 +32,7 @@ use crate::store::bits::{Bits, SlotSet};
 use crate::store::records::{RecordBuffer, RecordRef};
 use crate::store::retained::Retained;
 use crate::tick::Tick;
+use crate::wire::message::Ack;
 use crate::wire::update::{self, UpdateHead};
 
 /// Something of an entity in view that did not fit yet.
@@ -76,6 +77,8 @@ pub struct Viewer {
     rest_due: bool,
     /// What is on the wire.
     pub window: Window,
+    /// Ticks from an update's send to its acknowledgement, smoothed; none before the first.
+    pub round_trip: Option<f64>,
     /// Members at each pace but that of every send.
     slow: Vec<SlotSet>,
     /// When it was last sent all that it lacked, due or not.
@@ -196,6 +199,17 @@ impl Viewer {
     #[must_use]
     pub fn held(&self, slot: u32) -> Option<&Held> {
         self.held.binary_search_by_key(&slot, |h| h.slot).ok().map(|i| &self.held[i])
+    }
+
+    /// The client says what it has. Returns whether that is more than it had.
+    pub fn acknowledge(&mut self, ack: Ack, now: Tick, window: usize, tick_rate: u32) -> bool {
+        let more = self.window.acknowledge(ack, now, window, tick_rate);
+        if more && ack.tick > Tick::ZERO && ack.parts == 0 {
+            let took = now.0.saturating_sub(ack.tick.0) as f64;
+            let before = self.round_trip.get_or_insert(took);
+            *before += (took - *before) / 8.0;
+        }
+        more
     }
 
     /// Whether everything was sent and acknowledged.

@@ -379,12 +379,13 @@ impl World {
     /// deleted entities keep their IDs.
     pub fn seal(&mut self, tick: Tick, records: &mut Records) {
         records.begin(self.slots.0.len());
+        self.stores.iter_mut().for_each(|store| store.begin_seal(tick));
         for slot in &self.born {
             let info = &mut self.slots.0[*slot as usize];
             // What was stored keeps its ticks.
             if info.live && info.created == Tick::ZERO {
                 info.created = tick;
-                self.stores[info.kind as usize].born(info.row, tick);
+                self.stores[info.kind as usize].born(info.id, info.row, tick);
             }
         }
         if let Some(changes) = &mut self.changes {
@@ -393,6 +394,7 @@ impl World {
         for (store, entry) in self.stores.iter_mut().zip(self.schema.entries()) {
             let changes = self.changes.as_mut().filter(|_| !entry.kind.ephemeral);
             store.seal(tick, &self.slots, entry.wire_index, records, changes);
+            store.end_seal(tick);
         }
         records.end();
     }

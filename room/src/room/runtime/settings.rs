@@ -34,6 +34,9 @@ pub struct Settings {
     pub messages_burst: u32,
     /// Hours that an account's private state is kept after its player has left; none for ever. 24 if not said.
     pub retention_hours: Option<u64>,
+    /// How far back [`Room::rewind`](crate::Room::rewind) goes at the most, in milliseconds, 0 to 10,000; 1,000 if not
+    /// said.
+    pub rewind_ms: u32,
     /// Strangers reach it: a panic in a hook costs that call and not the room.
     pub deployed: bool,
     /// The DEFLATE level at which large entities are compressed, once a version: 1 to 9, 9 if not said. At a send, where
@@ -60,6 +63,7 @@ impl Default for Settings {
             messages_per_second: limits::MESSAGES_PER_SECOND,
             messages_burst: limits::MESSAGES_BURST,
             retention_hours: Some(limits::RETENTION_HOURS),
+            rewind_ms: limits::REWIND_MS,
             deployed: false,
             piece_level: limits::PIECE_LEVEL,
             view_hash: false,
@@ -137,6 +141,7 @@ impl Settings {
         {
             check(value >= 1, setting, value.to_string(), "1 and more")?;
         }
+        check(self.rewind_ms <= 10_000, "rewind_ms", self.rewind_ms.to_string(), "0 to 10000")?;
         check((1..=9).contains(&self.piece_level), "piece_level", self.piece_level.to_string(), "1 to 9")?;
         let build = self.build.is_empty() || crate::wire::message::is_build(&self.build);
         check(build, "build", format!("{:?}", self.build), "1 to 64 letters, digits, '.', '_', '-'")

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use super::World;
 use crate::entity::{Entity, EntityId, FieldMask, PlayerId};
 use crate::field::write::WriteError;
-use crate::store::Proposal;
+use crate::store::past::Past;
+use crate::store::{Proposal, Store};
 use crate::wire::DecodeError;
 
 /// Why a player's write is not even put before the game.
@@ -46,6 +47,28 @@ impl World {
             self.store::<K>(kind).map(|store| store.first_owned(&self.slots)).unwrap_or_default()
         });
         of_kind.get(&player).copied()
+    }
+
+    /// Remembers what entities were of kinds that ask for it, in a room of so many ticks a second.
+    pub fn keep_past(&mut self, tick_rate: u32) {
+        for (store, entry) in self.stores.iter_mut().zip(self.schema.entries()) {
+            let ticks = u64::from(entry.kind.history_ms) * u64::from(tick_rate);
+            if ticks > 0 {
+                store.keep_past(ticks.div_ceil(1000), &self.slots);
+            }
+        }
+    }
+
+    /// What the entities of a kind were.
+    ///
+    /// # Panics
+    /// If the kind has no history.
+    #[must_use]
+    pub fn past<K: Entity>(&self) -> &Past<K> {
+        let store = self.kind_of::<K>().and_then(|kind| self.store::<K>(kind));
+        store.and_then(Store::past).unwrap_or_else(|| {
+            panic!("{} keeps no history: write `#[entity(history = \"1s\")]` on the struct", K::KIND.name)
+        })
     }
 
     /// A copy of an entity as a player would have it, by the number with which its kind travels.
