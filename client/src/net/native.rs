@@ -9,15 +9,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use room::entity::Visible;
+use room::entity::{Id, Owned, Visible};
 use room::session::code;
-use room::{PlayerId, SessionId};
+use room::{PlayerId, SessionId, Stepper};
 use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, LastDrop, SendError, Status};
 use crate::interpolate::Smooth;
-use crate::machine::{Checkpoint, Machine, Notice, Outgoing};
+use crate::machine::{Checkpoint, Machine, Notice, Outgoing, WriteRefused};
 use crate::replica::Replica;
 use dial::{Dialer, Dialing};
 use link::Link;
@@ -194,6 +194,31 @@ impl Client {
         let sent = self.machine.set_status(status);
         self.flush();
         sent
+    }
+
+    /// The player does this from now on, as the game's [`Stepper`] has it: her steps are made at once, and by the room in
+    /// the tick that they are meant for. Call it once a frame, before [`update`](Self::update). What is done once stays
+    /// until a tick has had it, whatever the next frame says.
+    ///
+    /// # Panics
+    /// If an earlier call was with another stepper.
+    pub fn input<S: Stepper>(&mut self, input: S::Input) {
+        self.machine.input::<S>(input);
+    }
+
+    /// An entity that this client's player owns, to write. What is written shows at once, goes out with the next send,
+    /// and is corrected where the room refuses or changes it.
+    ///
+    /// # Errors
+    /// Fails where the client is not joined, does not see the entity, or its player does not own it.
+    pub fn write<K: Owned>(&mut self, id: Id<K>) -> Result<K::Owned<'_>, WriteRefused> {
+        self.machine.write(id)
+    }
+
+    /// How many ticks ahead of the room's clock the client plays; 0 where it sends no inputs.
+    #[must_use]
+    pub fn lead_ticks(&self) -> f64 {
+        self.machine.lead_ticks()
     }
 
     /// Asks the game on the server for something, to which one [`Event::Result`] comes.
