@@ -195,6 +195,15 @@ impl Store for Full {
     fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
         self.store.rooms()
     }
+    fn awake(&self) -> Result<Vec<StoredRoom>, StoreError> {
+        self.store.awake()
+    }
+    fn find(&self, room: &str) -> Result<Option<StoredRoom>, StoreError> {
+        self.store.find(room)
+    }
+    fn by_code(&self, code: &str) -> Result<Option<String>, StoreError> {
+        self.store.by_code(code)
+    }
     fn take(&self, room: &str) -> Result<Taken, StoreError> {
         self.store.take(room)
     }

@@ -185,7 +185,7 @@ impl<G: Game> Registry<G> {
     pub(super) fn wake(self: &Arc<Self>, stored: Vec<StoredRoom>, stop: &watch::Receiver<bool>) {
         for StoredRoom { name, awake, label } in stored {
             // What a room is called is in its log as well.
-            let label = Label::decode(&label).unwrap_or_default();
+            let label = Label::decode(&label.bytes).unwrap_or_default();
             self.remember(&name, label.clone());
             if awake {
                 let mut rooms = self.lock();

@@ -90,7 +90,7 @@ impl Keeper {
         let waited = begun.elapsed();
         match given {
             Ok(()) => {
-                let label = commit.label.as_deref().and_then(|label| Label::decode(label).ok());
+                let label = commit.label.as_ref().and_then(|label| Label::decode(&label.bytes).ok());
                 self.label = label.or(self.label.take());
                 self.under_way = None;
                 self.waits.push(waited);
@@ -127,6 +127,15 @@ mod tests {
     impl Store for Silent {
         fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
             Ok(Vec::new())
+        }
+        fn awake(&self) -> Result<Vec<StoredRoom>, StoreError> {
+            Ok(Vec::new())
+        }
+        fn find(&self, _: &str) -> Result<Option<StoredRoom>, StoreError> {
+            Ok(None)
+        }
+        fn by_code(&self, _: &str) -> Result<Option<String>, StoreError> {
+            Ok(None)
         }
         fn take(&self, _: &str) -> Result<Taken, StoreError> {
             Err(StoreError::Closed)
