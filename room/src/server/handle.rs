@@ -63,10 +63,10 @@ impl<G: Game> ServerHandle<G> {
         self.shared.registry.names()
     }
 
-    /// What is shown of a room to those who are not in it, its code among it; `None` where there is no such room.
-    #[must_use]
-    pub fn label(&self, room: &str) -> Option<Label> {
-        self.shared.registry.label(room)
+    /// What is shown of a room to those who are not in it, its code among it; `None` where there is no such room, or
+    /// the store does not answer. Of one that sleeps the store is asked.
+    pub async fn label(&self, room: &str) -> Option<Label> {
+        self.shared.registry.label(room).await.ok().flatten()
     }
 
     /// Looks at a room between two ticks. `None` where there is no such room, or `look` panicked.

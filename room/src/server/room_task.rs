@@ -252,7 +252,7 @@ impl<G: Game> RoomTask<G> {
             }
             if self.is_empty() {
                 match self.rest(self.ending()).await {
-                    Ok(()) if self.desk.place.leave_if_unwanted(self.ending()) => return Outcome::Unwanted,
+                    Ok(()) if self.desk.place.leave_if_unwanted() => return Outcome::Unwanted,
                     // Somebody is on the way in.
                     Ok(()) => {}
                     Err(outcome) => return outcome,

@@ -213,7 +213,7 @@ async fn introduce<G: Game, S: AsyncRead + Unpin>(
         Stop::close(refusal.code, refusal.reason)
     })?;
     drop(first);
-    let aim = goal.aim(shared, address)?;
+    let aim = goal.aim(shared, address).await?;
     let Some(resume) = &hello.resume else { return Ok((aim, hello, None)) };
     let limit = Duration::from_secs(limits::AUTHENTICATE_SECONDS);
     match timeout(limit, check_session(shared, &aim.room, resume)).await {
