@@ -1,5 +1,7 @@
 //! Servers with a store, over real sockets: stopped, started again, failing, asleep.
 
+#[path = "restart/gate.rs"]
+mod gate;
 #[path = "restart/rough.rs"]
 mod rough;
 

@@ -115,7 +115,7 @@ async fn enter_room<G: Game>(
 }
 
 /// How often a client is handed over to a room that ends just then.
-const ENTER_TRIES: usize = 4;
+pub(super) const ENTER_TRIES: usize = 4;
 
 /// The room, which is created for whom it holds no session.
 async fn way_in<G: Game>(
@@ -126,10 +126,19 @@ async fn way_in<G: Game>(
     resumes: bool,
 ) -> Result<WayIn<G>, Stop> {
     if resumes {
-        let way = shared.registry.reenter(&aim.room).await.map_err(no_place)?;
-        return way.ok_or_else(no_session);
+        return come_back(shared, &aim.room, stop).await;
     }
     shared.registry.enter(&aim.room, &aim.way, address, stop).await.map_err(no_place)
+}
+
+/// The room that may hold a client's session.
+pub(super) async fn come_back<G: Game>(
+    shared: &Shared<G>,
+    room: &str,
+    stop: &watch::Receiver<bool>,
+) -> Result<WayIn<G>, Stop> {
+    let way = shared.registry.reenter(room, stop).await.map_err(no_place)?;
+    way.ok_or_else(|| if *stop.borrow() { Stop::close(code::GOING_AWAY, GOING_AWAY) } else { no_session() })
 }
 
 fn no_place(why: NoPlace) -> Stop {

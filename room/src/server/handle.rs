@@ -80,16 +80,16 @@ impl<G: Game> ServerHandle<G> {
             // Who asked may have stopped waiting.
             let _ = reply.send(look(runtime.game(), runtime.room()));
         }));
-        let entrance = self.shared.registry.find(room)?;
-        entrance.commands.send(look).await.ok()?;
+        let link = self.shared.registry.find(room)?;
+        link.send(look).await.ok()?;
         answer.await.ok()
     }
 
     /// Figures of a room, or `None` where there is no such room.
     pub async fn stats(&self, room: &str) -> Option<RoomStats> {
         let (reply, answer) = oneshot::channel();
-        let entrance = self.shared.registry.find(room)?;
-        entrance.commands.send(Command::Stats(reply)).await.ok()?;
+        let link = self.shared.registry.find(room)?;
+        link.send(Command::Stats(reply)).await.ok()?;
         answer.await.ok()
     }
 

@@ -19,7 +19,7 @@ use crate::limits;
 use crate::room::{Game, Label};
 use crate::runtime::{Settings, Site, Way};
 use crate::storage::{Store, StoredRoom};
-use archive::Archive;
+use archive::{Archive, Sleeper};
 pub(super) use index::Rank;
 use index::{Index, letters};
 use standing::{Standing, Stored};
@@ -57,6 +57,9 @@ struct Entry<G: Game> {
     checks: Arc<Semaphore>,
     ticket: Arc<()>,
     label: Label,
+    // Whether the label is that of something kept, or of a room without a store. Until then others hear nothing of the
+    // room, for it may never have been.
+    kept: bool,
     seats: Arc<Seats>,
 }
 
@@ -73,16 +76,11 @@ impl Seats {
     }
 }
 
-/// What leads to a room that runs.
-pub(super) struct Entrance<G: Game> {
-    pub(super) commands: mpsc::Sender<Command<G>>,
-    /// Leave to have a token checked.
-    pub(super) checks: Arc<Semaphore>,
-}
-
 /// What leads into a room.
 pub(super) struct WayIn<G: Game> {
     pub(super) link: mpsc::Sender<Command<G>>,
+    /// Leave to have a token checked.
+    pub(super) checks: Arc<Semaphore>,
     pub(super) ticket: Ticket,
     pub(super) rank: Rank,
 }
@@ -199,7 +197,7 @@ impl<G: Game> Registry<G> {
     /// Wakes rooms that ran when the last process ended.
     pub(super) async fn wake(self: &Arc<Self>, stored: Vec<StoredRoom>, stop: &watch::Receiver<bool>) {
         for room in stored {
-            match self.wake_one(&room.name, stop).await {
+            match self.wake_one(&room.name, |_| true, stop).await {
                 Ok(_) => {}
                 Err(error) => {
                     tracing::error!(kind = "failed", room = room.name, "a room cannot be woken: {error:?}");
@@ -208,16 +206,20 @@ impl<G: Game> Registry<G> {
         }
     }
 
+    /// A room that runs, or one that is stored and to be woken.
     async fn wake_one(
         self: &Arc<Self>,
         name: &str,
+        wakes: impl FnOnce(&Sleeper) -> bool,
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<WayIn<G>>, NoPlace> {
         match self.standing(name).await? {
             Standing::Runs(way) => Ok(Some(way)),
             Standing::Not(mut rooms, stored) => {
-                let stored = if stored.sleeper.is_some() { stored } else { return Ok(None) };
-                Ok(Some(self.launch(&mut rooms, name.to_owned(), stored.label(""), stop)))
+                if *stop.borrow() || !stored.sleeper.as_ref().is_some_and(wakes) {
+                    return Ok(None);
+                }
+                Ok(Some(self.launch(&mut rooms, name.to_owned(), (stored.label(""), true), stop)))
             }
         }
     }
@@ -231,10 +233,7 @@ impl<G: Game> Registry<G> {
         if let Some(entry) = self.lock().by_name.get(name) {
             return Ok(Some(entry.link.clone()));
         }
-        if *stop.borrow() {
-            return Ok(None);
-        }
-        Ok(self.wake_one(name, stop).await?.map(|way| way.link))
+        Ok(self.wake_one(name, |_| true, stop).await?.map(|way| way.link))
     }
 
     /// Starts a room that does not run: a new one of that kind, or one that sleeps.
@@ -253,27 +252,28 @@ impl<G: Game> Registry<G> {
         if stored.sleeper.is_none() && !self.creations.admits(address, self.opened.elapsed()) {
             return Err(NoPlace::TooOften);
         }
-        Ok(self.launch(rooms, name, stored.label(kind), stop))
+        let known = stored.sleeper.is_some();
+        Ok(self.launch(rooms, name, (stored.label(kind), known), stop))
     }
 
-    /// Starts a room's task.
+    /// Starts a room's task. `stored` is whether the store has the room already.
     fn launch(
         self: &Arc<Self>,
         rooms: &mut Rooms<G>,
         name: String,
-        label: Label,
+        (label, stored): (Label, bool),
         stop: &watch::Receiver<bool>,
     ) -> WayIn<G> {
         let rank = (label.created, rooms.next);
         rooms.next += 1;
-        let most = label.max_players.map_or(self.settings.seats, |most| most as usize);
-        let seats = Arc::new(Seats { taken: AtomicUsize::new(0), most: AtomicUsize::new(most) });
+        let seats = Arc::new(Seats { taken: AtomicUsize::new(0), most: AtomicUsize::new(self.most(&label)) });
         let (link, commands) = mpsc::channel(limits::ROOM_QUEUE);
         let (checks, ticket) = (Arc::new(Semaphore::new(limits::CHECKS)), Arc::new(()));
-        let entry = Entry { rank, link, checks, ticket, label: label.clone(), seats: seats.clone() };
+        let kept = stored || self.store.is_none();
+        let entry = Entry { rank, link, checks, ticket, label: label.clone(), kept, seats: seats.clone() };
         let way_in = entry.way_in();
         rooms.index.put_code(&label.code, &name);
-        rooms.index.put(&name, rank, &label, true);
+        rooms.index.put(&name, rank, &entry.shown(), true);
         rooms.by_name.insert(name.clone(), entry);
         let site = Site { name: name.clone(), label };
         let place = Place { registry: self.clone(), name, rank, seats, free: true, stop: stop.clone() };
@@ -282,19 +282,19 @@ impl<G: Game> Registry<G> {
     }
 
     /// The room of that name, if there is one that runs.
-    pub(super) fn find(&self, name: &str) -> Option<Entrance<G>> {
-        let rooms = self.lock();
-        let entry = rooms.by_name.get(name)?;
-        Some(Entrance { commands: entry.link.clone(), checks: entry.checks.clone() })
+    pub(super) fn find(&self, name: &str) -> Option<mpsc::Sender<Command<G>>> {
+        self.lock().by_name.get(name).map(|entry| entry.link.clone())
     }
 
-    /// The room of that name, if there is one that runs, for a client that comes back to it. One that sleeps holds no
-    /// session; one that the store has as awake may hold hers, whatever has become of it here.
-    pub(super) async fn reenter(&self, name: &str) -> Result<Option<WayIn<G>>, NoPlace> {
-        Ok(match self.standing(name).await? {
-            Standing::Runs(way) => Some(way),
-            Standing::Not(..) => None,
-        })
+    /// The room of that name for a client that comes back to it; none where it holds no session. One that the store
+    /// has as awake may hold hers, whatever has become of it here, and is woken: what keeps it from running is then
+    /// what she hears.
+    pub(super) async fn reenter(
+        self: &Arc<Self>,
+        name: &str,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Option<WayIn<G>>, NoPlace> {
+        self.wake_one(name, |sleeper| sleeper.awake, stop).await
     }
 
     /// The name of the room that has a code, whether it runs or sleeps; `Some(None)` where none has it, and `None`
@@ -333,11 +333,16 @@ impl<G: Game> Registry<G> {
 
     /// The label of a room, whether it runs or sleeps.
     pub(super) async fn label(&self, name: &str) -> Result<Option<Label>, NoPlace> {
-        let running = self.lock().by_name.get(name).map(|entry| entry.label.clone());
+        let running = self.lock().by_name.get(name).map(|entry| entry.kept.then(|| entry.label.clone()));
         match running {
-            Some(label) => Ok(Some(label)),
+            Some(label) => Ok(label),
             None => Ok(self.archive.find(name).await?.map(|sleeper| sleeper.label)),
         }
+    }
+
+    /// The seats of a room with that label.
+    fn most(&self, label: &Label) -> usize {
+        label.max_players.map_or(self.settings.seats, |most| most as usize)
     }
 
     fn lock(&self) -> MutexGuard<'_, Rooms<G>> {
@@ -374,13 +379,18 @@ fn fresh_name(kind: &str) -> Result<String, NoPlace> {
 impl<G: Game> Entry<G> {
     fn way_in(&self) -> WayIn<G> {
         let ticket = Ticket { _held: self.ticket.clone() };
-        WayIn { link: self.link.clone(), ticket, rank: self.rank }
+        WayIn { link: self.link.clone(), checks: self.checks.clone(), ticket, rank: self.rank }
     }
 
     /// Whether there is no seat for one more, should everybody be seated who is on the way in.
     fn is_crowded(&self) -> bool {
         let (taken, most) = self.seats.get();
         taken + Arc::strong_count(&self.ticket) > most
+    }
+
+    /// The label as far as others may see it.
+    fn shown(&self) -> Label {
+        Label { hidden: self.label.hidden || !self.kept, ..self.label.clone() }
     }
 
     fn listed(&self, name: &str) -> Listed {
@@ -413,11 +423,13 @@ pub(super) struct Place<G: Game> {
 }
 
 impl<G: Game> Place<G> {
-    /// Says how many seats are taken, of how many, and what the label is by now.
-    pub(super) fn publish(&mut self, taken: usize, most: usize, label: Option<&Label>) {
+    /// Says how many seats are taken, and what the label is by now, where that is another one.
+    pub(super) fn publish(&mut self, taken: usize, label: Option<&Label>) {
         self.seats.taken.store(taken, Ordering::Relaxed);
-        self.seats.most.store(most, Ordering::Relaxed);
-        let free = taken < most;
+        if let Some(label) = label {
+            self.seats.most.store(self.registry.most(label), Ordering::Relaxed);
+        }
+        let free = taken < self.seats.most.load(Ordering::Relaxed);
         if label.is_none() && free == self.free {
             return;
         }
@@ -428,8 +440,9 @@ impl<G: Game> Place<G> {
         index.take(&self.name, self.rank, &entry.label);
         if let Some(label) = label {
             entry.label.clone_from(label);
+            entry.kept = true;
         }
-        index.put(&self.name, self.rank, &entry.label, free);
+        index.put(&self.name, self.rank, &entry.shown(), free);
     }
 
     /// Takes the entry out unless a client is on its way in.
@@ -646,7 +659,7 @@ mod tests {
         });
         tokio::time::sleep(Duration::from_millis(50)).await;
         // Nothing is stored of it when the store looks; meanwhile it runs, goes to sleep, and is private.
-        registry.launch(&mut registry.lock(), "den".to_owned(), asleep("KWMTRX"), &stopped);
+        registry.launch(&mut registry.lock(), "den".to_owned(), (asleep("KWMTRX"), false), &stopped);
         keep(&store.store, "den", &asleep("KWMTRX"), State::Asleep);
         registry.lock().remove("den");
         (0..9).for_each(|_| go.send(()).expect("it listens"));
@@ -666,7 +679,7 @@ mod tests {
         assert_eq!(registry.enter("den", &Way::Name, ip(1), &stopped).await.err(), Some(NoPlace::NoAnswer));
         let any = registry.any("duel", None, false, ip(1), &stopped).await;
         assert_eq!(any.err(), Some(NoPlace::NoAnswer));
-        assert_eq!(registry.reenter("den").await.err(), Some(NoPlace::NoAnswer));
+        assert_eq!(registry.reenter("den", &stopped).await.err(), Some(NoPlace::NoAnswer));
         assert_eq!(registry.names().len(), 0);
         // Now one that hangs.
         let (store, _go) = Slow::new(true);

@@ -25,7 +25,7 @@ use crate::limits;
 use crate::room::{Game, Label};
 use crate::runtime::{Closed, ConnectionId, Join, Payload, Resuming, Runtime, Site, Way};
 use crate::session::{Refusal, code};
-use crate::storage::State;
+use crate::storage::{State, StoreError};
 use crate::wire::message::Resume;
 use away::{refuse, turn_away};
 use errands::{Done, Errands};
@@ -111,6 +111,17 @@ enum Outcome {
     Failed(String),
     /// The store does not take what the room has to keep.
     NotKept(String),
+    /// Another owner has taken the room, which is not to be taken back from it.
+    Lost(String),
+}
+
+impl Outcome {
+    /// What becomes of a room whose commit was refused for good.
+    fn refused(error: StoreError) -> Outcome {
+        let fenced = matches!(error, StoreError::Fenced { .. });
+        let message = error.to_string();
+        if fenced { Outcome::Lost(message) } else { Outcome::NotKept(message) }
+    }
 }
 
 /// Something that the loop waits for.
@@ -139,7 +150,7 @@ pub(super) async fn run<G: Game>(
     let mut gap = WAKE_GAP;
     loop {
         let begun = Instant::now();
-        match begin::begin(&desk.place, site.clone(), make.clone()).await {
+        match begin::begin(&mut desk, site.clone(), make.clone()).await {
             Ok(begun) => {
                 let mut task = RoomTask::new(desk, begun);
                 let outcome = task.run().await;
@@ -281,6 +292,7 @@ impl<G: Game> RoomTask<G> {
         let room = &self.desk.place.name;
         match kept {
             Kept::Yes => {
+                self.publish();
                 self.runtime.handle_committed();
                 self.drain();
             }
@@ -288,7 +300,7 @@ impl<G: Game> RoomTask<G> {
                 tracing::error!(kind = "store_failed", room, "a commit is tried again: {error}");
             }
             Kept::NotYet(..) => {}
-            Kept::No(error) => return Err(Outcome::NotKept(error.to_string())),
+            Kept::No(error) => return Err(Outcome::refused(error)),
         }
         Ok(())
     }
@@ -408,9 +420,12 @@ impl<G: Game> RoomTask<G> {
 
     /// Tells the server how the room stands, so that it is listed and found as it is.
     fn publish(&mut self) {
-        let (taken, most) = (self.runtime.sessions(), self.runtime.room().max_players());
-        let label = self.runtime.label_if_changed();
-        self.desk.place.publish(taken, most, label);
+        let label = match &mut self.keeper {
+            // As everything that is said of it: once it is kept.
+            Some(keeper) => keeper.news.take(),
+            None => self.runtime.label_if_changed().cloned(),
+        };
+        self.desk.place.publish(self.runtime.sessions(), label.as_ref());
     }
 
     /// The tick has handled what arrived; connections may hand over more.
@@ -442,7 +457,8 @@ impl<G: Game> RoomTask<G> {
         let saved = if self.keeper.is_some() { SAVED } else { NOT_SAVED };
         let (code, reason) = match &outcome {
             Outcome::Stopped => {
-                if let Err(Outcome::Failed(error) | Outcome::NotKept(error)) = self.rest(State::Awake).await {
+                let rested = self.rest(State::Awake).await;
+                if let Err(Outcome::Failed(error) | Outcome::NotKept(error) | Outcome::Lost(error)) = rested {
                     tracing::error!(kind = "failed", room, "what was not kept yet is lost: {error}");
                 }
                 tracing::info!(kind = "stopped", room, "room stopped with its server");
@@ -456,6 +472,10 @@ impl<G: Game> RoomTask<G> {
                 tracing::error!(kind = "failed", room, "room failed: {message}");
                 self.note_failure().await;
                 (code::FAILED, saved)
+            }
+            Outcome::Lost(message) => {
+                tracing::warn!(kind = "stopped", room, "room stopped, for another owner has it: {message}");
+                (code::BUSY, "another server has the room; try again")
             }
             Outcome::NotKept(message) => {
                 tracing::error!(kind = "failed", room, "room failed, for its store does: {message}");

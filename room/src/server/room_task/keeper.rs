@@ -16,6 +16,8 @@ pub(super) struct Keeper {
     under_way: Option<UnderWay>,
     /// The label that the store has, where it was given one.
     pub(super) label: Option<Label>,
+    /// The same, until somebody is told of it.
+    pub(super) news: Option<Label>,
     /// How long the last commits took.
     pub(super) waits: Times,
 }
@@ -44,7 +46,7 @@ pub(super) enum Kept {
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn Store>) -> Keeper {
-        Keeper { store, under_way: None, label: None, waits: Times::default() }
+        Keeper { store, under_way: None, label: None, news: None, waits: Times::default() }
     }
 
     pub(super) fn give(&mut self, commit: Arc<Commit>) {
@@ -91,7 +93,9 @@ impl Keeper {
         match given {
             Ok(()) => {
                 let label = commit.label.as_ref().and_then(|label| Label::decode(&label.bytes).ok());
-                self.label = label.or(self.label.take());
+                if label.is_some() {
+                    (self.label, self.news) = (label.clone(), label);
+                }
                 self.under_way = None;
                 self.waits.push(waited);
                 Kept::Yes

@@ -45,6 +45,7 @@ impl<G: Game> RoomTask<G> {
         while self.runtime.awaits_commit() {
             let Some(keeper) = &mut self.keeper else { return Ok(()) };
             settled(keeper).await?;
+            self.publish();
             self.runtime.handle_committed();
             self.drain();
         }
@@ -58,7 +59,7 @@ async fn settled(keeper: &mut Keeper) -> Result<(), Outcome> {
         match keeper.next().await {
             Kept::Yes => return Ok(()),
             Kept::NotYet(..) => {}
-            Kept::No(error) => return Err(Outcome::NotKept(error.to_string())),
+            Kept::No(error) => return Err(Outcome::refused(error)),
         }
     }
 }
