@@ -8,13 +8,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
+/// A commit, and who is to hear of it.
+type Waiting = (Arc<Commit>, Done);
+
 /// A store whose answers wait while it is shut.
 #[derive(Clone, Default)]
 struct Gate {
     store: MemoryStore,
     /// Commits are not kept, and wait.
     shut: Arc<AtomicBool>,
-    waiting: Arc<Mutex<Vec<(Arc<Commit>, Done)>>>,
+    waiting: Arc<Mutex<Vec<Waiting>>>,
     /// Rooms are not given.
     hangs: Arc<AtomicBool>,
     takes: Arc<AtomicU32>,
