@@ -25,11 +25,12 @@ use crate::limits;
 use crate::room::{Game, Label};
 use crate::runtime::{Closed, ConnectionId, Join, Payload, Resuming, Runtime, Site, Way};
 use crate::session::{Refusal, code};
-use crate::storage::{State, StoreError};
+use crate::storage::State;
 use crate::wire::message::Resume;
 use away::{refuse, turn_away};
 use errands::{Done, Errands};
 use keeper::{Keeper, Kept};
+use rest::Outcome;
 
 /// What reaches a room from outside, in order of arrival.
 pub(super) enum Command<G: Game> {
@@ -102,26 +103,6 @@ struct RoomTask<G: Game> {
     told_time: Duration,
     stats: RoomStats,
     ticks: Times,
-}
-
-/// Why a room's loop ended.
-enum Outcome {
-    Stopped,
-    Unwanted,
-    Failed(String),
-    /// The store does not take what the room has to keep.
-    NotKept(String),
-    /// Another owner has taken the room, which is not to be taken back from it.
-    Lost(String),
-}
-
-impl Outcome {
-    /// What becomes of a room whose commit was refused for good.
-    fn refused(error: StoreError) -> Outcome {
-        let fenced = matches!(error, StoreError::Fenced { .. });
-        let message = error.to_string();
-        if fenced { Outcome::Lost(message) } else { Outcome::NotKept(message) }
-    }
 }
 
 /// Something that the loop waits for.

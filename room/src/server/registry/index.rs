@@ -1,6 +1,6 @@
 //! The rooms by what they say of themselves: by code, by kind, in the list, and open to anybody.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::room::Label;
@@ -11,7 +11,8 @@ pub(in crate::server) type Rank = (u64, u64);
 /// Names of rooms. It knows nothing of what runs.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    codes: HashMap<String, String>,
+    // Trees all of them, which give back what they took: a hash table stays as large as it ever was.
+    codes: BTreeMap<String, String>,
     // By kind; `ALL` has all of them.
     listed: BTreeMap<String, BTreeSet<String>>,
     // By kind: those that have a free seat, by the last that was heard of them.

@@ -1,9 +1,29 @@
 //! A room comes to rest: what it has not kept yet is kept.
 
 use super::keeper::Kept;
-use super::{Keeper, Outcome, RoomTask};
+use super::{Keeper, RoomTask};
 use crate::room::Game;
-use crate::storage::State;
+use crate::storage::{State, StoreError};
+
+/// Why a room's loop ended.
+pub(super) enum Outcome {
+    Stopped,
+    Unwanted,
+    Failed(String),
+    /// The store does not take what the room has to keep.
+    NotKept(String),
+    /// Another owner has taken the room, which is not to be taken back from it.
+    Lost(String),
+}
+
+impl Outcome {
+    /// What becomes of a room whose commit was refused for good.
+    pub(super) fn refused(error: StoreError) -> Outcome {
+        let fenced = matches!(error, StoreError::Fenced { .. });
+        let message = error.to_string();
+        if fenced { Outcome::Lost(message) } else { Outcome::NotKept(message) }
+    }
+}
 
 impl<G: Game> RoomTask<G> {
     /// What becomes of the room that nobody is in.

@@ -30,7 +30,7 @@ const BATCH: usize = 256;
 
 /// How many rooms go to sleep until the statements are let go that were prepared, those of their logs among them. What
 /// is still needed is prepared anew, which takes no longer than a few rooms' sleep is worth.
-const SLEPT: usize = 16;
+const SLEPT: usize = 8;
 
 /// What the writer is asked for.
 pub(super) enum Job {
