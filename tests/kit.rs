@@ -139,3 +139,107 @@ fn a_leak_is_found() {
     room.advance(1);
     assert_never_received(&ada, b"ace of spades");
 }
+
+/// Events are what is to be done outside.
+#[derive(Default)]
+struct Office {
+    heard: Vec<String>,
+}
+
+impl Game for Office {
+    type Event = String;
+    type Scratch = ();
+
+    fn schema() -> Schema {
+        Schema::new()
+    }
+
+    fn on_event(&mut self, room: &mut Room<Self>, _: Peer, event: String) {
+        match event.as_str() {
+            "sum" => room.spawn("sum", async { 40 + 2 }),
+            "wait" => {
+                let mut looks = 0;
+                let waits = std::future::poll_fn(move |_| {
+                    looks += 1;
+                    if looks < 4 { std::task::Poll::Pending } else { std::task::Poll::Ready(looks) }
+                });
+                room.spawn("wait", waits);
+            }
+            _ => {
+                room.after_commit(&event).expect("it is short");
+                room.send_to("archive", &event).expect("it is short");
+            }
+        }
+    }
+
+    fn on_answer(&mut self, _: &mut Room<Self>, name: &str, answer: Answer) {
+        let number: u32 = answer.expect("it works").read().expect("a number");
+        self.heard.push(format!("{name} {number}"));
+    }
+
+    fn on_message(&mut self, _: &mut Room<Self>, from: &str, message: Payload) {
+        self.heard.push(format!("{from}: {}", message.read::<String>().expect("text")));
+    }
+
+    async fn perform(_: Effect) -> Result<(), String> {
+        panic!("a test reaches nothing outside")
+    }
+}
+
+#[test]
+fn effects_and_mail_are_seen_once_each_in_their_order() {
+    let mut room = TestRoom::new(Office::default());
+    let ada = room.join("ada");
+    for what in ["one", "two"] {
+        ada.send(what).unwrap();
+    }
+    room.advance(1);
+    let effects = room.effects();
+    let said: Vec<String> = effects.iter().map(|effect| effect.payload.read().unwrap()).collect();
+    assert_eq!(said, ["one", "two"]);
+    assert_ne!(effects[0].key, effects[1].key);
+    let mail = room.mail();
+    assert!(mail.iter().all(|(to, _)| to == "archive"));
+    assert_eq!(mail.iter().map(|(_, it)| it.read().unwrap()).collect::<Vec<String>>(), ["one", "two"]);
+    assert!(room.effects().is_empty() && room.mail().is_empty());
+}
+
+#[test]
+fn work_is_answered_when_it_is_done_and_rooms_hear_of_others() {
+    let mut room = TestRoom::new(Office::default());
+    let ada = room.join("ada");
+    ada.send("sum").unwrap();
+    ada.send("wait").unwrap();
+    room.send_from("archive", "there is no more space");
+    room.advance(2);
+    assert_eq!(room.game().heard, ["archive: there is no more space", "sum 42"]);
+    room.advance(2);
+    assert_eq!(room.game().heard.len(), 2);
+    room.advance(1);
+    assert_eq!(room.game().heard.last().map(String::as_str), Some("wait 4"));
+}
+
+#[test]
+fn a_durable_room_asks_again_for_what_it_did_not_live_to_have_done() {
+    let settings = Settings { send_every: 5, ..Settings::default() };
+    let mut room = TestRoom::durable_with(Office::default, settings);
+    let ada = room.join("ada");
+    ada.send("one").unwrap();
+    let mut asked = room.effects();
+    let mut waited = 0;
+    while asked.is_empty() {
+        assert!(waited < 10, "it is committed at the next send");
+        room.advance(1);
+        waited += 1;
+        asked = room.effects();
+    }
+    assert!(waited > 1, "before that it is not");
+    let key = asked.remove(0).key;
+    // Killed before that it was performed is committed.
+    room.kill_and_wake();
+    let again = room.effects();
+    assert_eq!(again.iter().map(|effect| &effect.key).collect::<Vec<_>>(), [&key]);
+    room.advance(10);
+    room.kill_and_wake();
+    assert!(room.effects().is_empty());
+}

@@ -1,5 +1,7 @@
 //! Servers with a store, over real sockets: stopped, started again, failing, asleep.
 
+#[path = "restart/gate.rs"]
+mod gate;
 #[path = "restart/rough.rs"]
 mod rough;
 
@@ -194,6 +196,15 @@ struct Full {
 impl Store for Full {
     fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
         self.store.rooms()
+    }
+    fn awake(&self) -> Result<Vec<StoredRoom>, StoreError> {
+        self.store.awake()
+    }
+    fn find(&self, room: &str) -> Result<Option<StoredRoom>, StoreError> {
+        self.store.find(room)
+    }
+    fn by_code(&self, code: &str) -> Result<Option<String>, StoreError> {
+        self.store.by_code(code)
     }
     fn take(&self, room: &str) -> Result<Taken, StoreError> {
         self.store.take(room)

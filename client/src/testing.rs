@@ -49,6 +49,7 @@
 
 mod client;
 mod durable;
+mod outside;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -79,6 +80,7 @@ pub struct TestRoom<G: Game> {
     unix: u64,
     /// What wakes the room again, where it has a store.
     store: Option<durable::Kept<G>>,
+    asked: outside::Asked,
 }
 
 /// The room's end of a client.
@@ -120,6 +122,7 @@ impl<G: Game> TestRoom<G> {
             logs: Vec::new(),
             unix: durable::UNIX,
             store,
+            asked: outside::Asked::default(),
         };
         room.runtime.handle_time(room.unix);
         room.deliver();
@@ -193,6 +196,7 @@ impl<G: Game> TestRoom<G> {
         let tick = Duration::from_secs(1) / self.runtime.settings().tick_rate;
         for _ in 0..ticks {
             self.deliver();
+            self.work();
             self.now += tick;
             self.runtime.tick(self.now);
             self.deliver();
@@ -378,6 +382,7 @@ impl<G: Game> TestRoom<G> {
                 }
             }
         }
+        self.collect();
         self.logs.extend(std::iter::from_fn(|| self.runtime.poll_log()));
         said
     }

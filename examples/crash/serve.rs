@@ -97,6 +97,18 @@ impl Store for Watched {
         self.store.rooms()
     }
 
+    fn awake(&self) -> Result<Vec<StoredRoom>, StoreError> {
+        self.store.awake()
+    }
+
+    fn find(&self, room: &str) -> Result<Option<StoredRoom>, StoreError> {
+        self.store.find(room)
+    }
+
+    fn by_code(&self, code: &str) -> Result<Option<String>, StoreError> {
+        self.store.by_code(code)
+    }
+
     fn take(&self, room: &str) -> Result<Taken, StoreError> {
         self.store.take(room)
     }

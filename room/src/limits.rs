@@ -158,6 +158,12 @@ pub const SHUTDOWN_SECONDS: u64 = 10;
 pub const LABEL: usize = KIB;
 /// Seconds that a room waits for its store; then it fails with 4012.
 pub const STORE_SECONDS: u64 = 5;
+/// Questions of a server at a time about rooms that do not run, each on a thread.
+pub const STORE_QUESTIONS: usize = 4;
+/// Seconds that who comes for such a room waits for the store's answer; then 1013.
+pub const STORE_QUESTION_SECONDS: u64 = 5;
+/// Seconds that who comes to a room waits for the store to give it to the server; then 1013, and the room waits on.
+pub const STORE_TAKE_SECONDS: u64 = 5;
 /// Milliseconds until a commit that failed is tried again.
 pub const STORE_RETRY_MS: u64 = 250;
 /// The most bytes of one slice of a snapshot, and of one row of a room's log where one entity fits it.

@@ -362,14 +362,14 @@ impl<G: Game> Server<G> {
             several => Some(Threads::new(several).map_err(StartError::Threads)?),
         };
         let stored = match store.clone() {
-            Some(store) => tokio::task::spawn_blocking(move || store.rooms()).await,
+            Some(store) => tokio::task::spawn_blocking(move || store.awake()).await,
             None => Ok(Ok(Vec::new())),
         };
         let stored = stored.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))?;
         let most = (config.max_rooms, config.rooms_per_minute);
         let registry = Arc::new(Registry::new(make, config.room, threads, config.sleep, most, store));
         // Before anybody can come in: a client that comes back finds her room.
-        registry.wake(stored, &stopped);
+        registry.wake(stored, &stopped).await;
         let shared = Arc::new(Shared {
             schema,
             access,

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 pub use memory::MemoryStore;
 
+use crate::limits;
+
 /// What a room writes in one transaction: all of it is kept, or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
@@ -27,9 +29,8 @@ pub struct Commit {
     pub forget: u64,
     /// What the room is from now on.
     pub state: State,
-    /// What is shown of the room while it sleeps, where that changed: at most [`limits::LABEL`](crate::limits::LABEL)
-    /// bytes.
-    pub label: Option<Vec<u8>>,
+    /// What is shown of the room while it sleeps, where that changed.
+    pub label: Option<StoredLabel>,
 }
 
 impl Commit {
@@ -51,6 +52,26 @@ pub enum State {
     Gone,
 }
 
+/// What is shown of a room while it sleeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredLabel {
+    /// The code by which the room is found: six capital letters, or none. No two rooms of a store have the same. The
+    /// room whose commit says it last has it, and any other that had it has none from then on.
+    pub code: String,
+    /// The label as a whole, which is the room's affair: at most [`limits::LABEL`] bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl StoredLabel {
+    /// As a store keeps it: what has not the form of a code is none.
+    pub(crate) fn checked(&self) -> StoredLabel {
+        let is_code =
+            self.code.len() == limits::CODE && self.code.bytes().all(|byte| byte.is_ascii_uppercase());
+        let code = if is_code { self.code.clone() } else { String::new() };
+        StoredLabel { code, bytes: self.bytes.clone() }
+    }
+}
+
 /// A room that a store has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRoom {
@@ -59,7 +80,7 @@ pub struct StoredRoom {
     /// Whether it ran when it was last committed.
     pub awake: bool,
     /// The label of its last commit that had one; empty where none had.
-    pub label: Vec<u8>,
+    pub label: StoredLabel,
 }
 
 /// A room's log, for its new owner.
@@ -85,8 +106,20 @@ pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// may be given again; one whose answer was an error although it was kept may be given again too, and is then kept
 /// once.
 pub trait Store: Send + Sync + 'static {
-    /// The rooms, in the order of their names.
+    /// All rooms, in the order of their names: for tools and tests. A server never asks for them, as there may be more
+    /// than its memory holds.
     fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError>;
+
+    /// The rooms that ran when they were last committed, in the order of their names: what a server wakes when it
+    /// starts.
+    fn awake(&self) -> Result<Vec<StoredRoom>, StoreError>;
+
+    /// The room of a name, or `None` where nothing is kept of one. A server asks whenever somebody comes for a room
+    /// that does not run, and keeps nothing of the answer.
+    fn find(&self, room: &str) -> Result<Option<StoredRoom>, StoreError>;
+
+    /// The name of the room that has a code, or `None` where none has it.
+    fn by_code(&self, code: &str) -> Result<Option<String>, StoreError>;
 
     /// Takes a room, which is made if there is none of the name. From then on commits under an older epoch are
     /// refused. May take as long as reading the room's log takes.

@@ -139,10 +139,10 @@ async fn what_a_failed_tick_said_of_the_room_to_others_is_gone_with_it() {
     let mut ada = enter(server.url("a")).await;
     ada.send("count").unwrap();
     until(&mut ada, |ada| count(ada) == Some(1)).await;
-    let code = server.label("a").expect("it runs").code;
+    let code = server.label("a").await.expect("it runs").code;
     ada.send("fail").unwrap();
     until(&mut ada, |ada| count(ada) == Some(2)).await;
-    let label = server.label("a").expect("it runs");
+    let label = server.label("a").await.expect("it runs");
     assert!(!label.started, "that was not committed");
     assert_eq!(label.code, code);
     server.shutdown().await;

@@ -51,15 +51,16 @@ async fn rooms_are_listed_by_name_with_what_is_played_and_by_how_many() {
     let forest = [Guest::at(&server.url("forest")).await, Guest::at(&server.url("forest")).await];
     counted(&server, "forest", 2).await;
     let rooms = list(&server, "/rooms").await;
-    let created = |name: &str| server.label(name).expect("it runs").created;
+    let created = async |name: &str| server.label(name).await.expect("it runs").created;
+    let (pairs, forests) = (created("pair").await, created("forest").await);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    assert!((now - 10..=now).contains(&created("pair")));
+    assert!((now - 10..=now).contains(&pairs));
     assert_eq!(
         rooms,
         [
-            json!({ "name": "forest", "kind": "room", "players": 2, "max": 20, "created": created("forest"),
+            json!({ "name": "forest", "kind": "room", "players": 2, "max": 20, "created": forests,
                 "started": false }),
-            json!({ "name": "pair", "kind": "duel", "players": 1, "max": 2, "created": created("pair"),
+            json!({ "name": "pair", "kind": "duel", "players": 1, "max": 2, "created": pairs,
                 "started": true }),
         ]
     );

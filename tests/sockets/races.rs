@@ -55,14 +55,18 @@ fn busy(at_a_time: usize) -> Server<Lounge> {
 }
 
 /// Ten are in the room, which has 110 seats. So many race for the hundred that are left.
-async fn for_the_last_seats(racers: usize, at_a_time: usize, url: impl Fn(&ServerHandle<Lounge>) -> String) {
+async fn for_the_last_seats(
+    racers: usize,
+    at_a_time: usize,
+    url: impl AsyncFn(&ServerHandle<Lounge>) -> String,
+) {
     let server = busy(at_a_time).max_rooms(1).start().await.expect("a server");
     let mut early = vec![Guest::at(&server.url_by_kind("stadium")).await];
     let room = early[0].room.clone();
     for _ in 1..10 {
         early.push(Guest::at(&server.url(&room)).await);
     }
-    let url = url(&server);
+    let url = url(&server).await;
     let began = Instant::now();
     let (outcome, guests) = race(&url, racers, at_a_time).await;
     println!("{racers} for 100 seats at {url}: {outcome:?} in {:?}", began.elapsed());
@@ -77,12 +81,12 @@ async fn for_the_last_seats(racers: usize, at_a_time: usize, url: impl Fn(&Serve
 }
 
 async fn each_way(racers: usize, at_a_time: usize) {
-    for_the_last_seats(racers, at_a_time, |server| server.url(&server.rooms()[0])).await;
-    let by_code = |server: &ServerHandle<Lounge>| {
-        server.url_by_code(&server.label(&server.rooms()[0]).expect("it runs").code)
+    for_the_last_seats(racers, at_a_time, async |server| server.url(&server.rooms()[0])).await;
+    let by_code = async |server: &ServerHandle<Lounge>| {
+        server.url_by_code(&server.label(&server.rooms()[0]).await.expect("it runs").code)
     };
     for_the_last_seats(racers, at_a_time, by_code).await;
-    for_the_last_seats(racers, at_a_time, |server| server.url_by_kind("stadium")).await;
+    for_the_last_seats(racers, at_a_time, async |server| server.url_by_kind("stadium")).await;
 }
 
 /// Where there is place for more rooms everybody is seated, and no room has more than its seats.

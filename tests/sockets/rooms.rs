@@ -120,8 +120,8 @@ async fn refused(url: &str) -> (u16, String) {
     Guest::knock(Request::new(url), hello(&schema())).await.expect_err("refused")
 }
 
-fn code_of(server: &ServerHandle<Lounge>, room: &str) -> String {
-    server.label(room).expect("the room runs").code
+async fn code_of(server: &ServerHandle<Lounge>, room: &str) -> String {
+    server.label(room).await.expect("the room runs").code
 }
 
 /// Waits until a room counts so many players, which it tells its server behind each turn.
@@ -143,7 +143,7 @@ async fn a_private_room_is_joined_by_its_code_alone_and_its_players_come_back_by
         let reason = "the room is private: its code lets new players in".to_owned();
         assert_eq!(refused(&server.url("den")).await, (4003, reason));
     }
-    let code = code_of(&server, "den");
+    let code = code_of(&server, "den").await;
     let guest = Guest::at(&server.url_by_code(&code)).await;
     assert_eq!(guest.room, "den");
     let lower = Guest::at(&server.url_by_code(&code.to_lowercase())).await;
@@ -180,12 +180,12 @@ async fn who_asks_for_any_room_is_never_seated_in_a_private_one_or_one_that_has_
     assert!(third.room != first.room && third.room != second.room);
     // One that was made by its name is found once it says that it is of the kind.
     let mut named = Guest::at(&server.url("aaa")).await;
-    assert_eq!(server.label("aaa").expect("it runs").kind, "room");
+    assert_eq!(server.label("aaa").await.expect("it runs").kind, "room");
     named.say(1, "kind duel").await;
     drop(third);
     let mut kinds = Vec::new();
     for name in server.rooms() {
-        kinds.push(server.label(&name).expect("it runs").kind);
+        kinds.push(server.label(&name).await.expect("it runs").kind);
     }
     assert_eq!(kinds, ["duel"; 4]);
     // By name a started one lets everybody in.
@@ -241,7 +241,7 @@ async fn a_kind_that_the_server_does_not_have_is_404() {
 async fn who_tries_codes_is_stopped_and_others_are_not() {
     let server = lounges().start().await.expect("a server");
     let _guest = Guest::at(&server.url("forest")).await;
-    let code = code_of(&server, "forest");
+    let code = code_of(&server, "forest").await;
     // Good ones cost nothing.
     for _ in 0..30 {
         drop(Guest::at(&server.url_by_code(&code)).await);
@@ -301,7 +301,7 @@ async fn a_client_that_came_by_kind_or_by_code_comes_back_to_its_room() {
     let server = server.start().await.expect("a server");
     let mut ada = connect(server.url_by_kind("duel"), schema()).await.expect("a seat");
     let room = ada.room_name().expect("a room").to_owned();
-    let mut bob = connect(server.url_by_code(&code_of(&server, &room)), schema());
+    let mut bob = connect(server.url_by_code(&code_of(&server, &room).await), schema());
     assert!(matches!(bob.await, Err(ConnectError::Refused { code: 4004, .. })));
     let saved = ada.checkpoint().expect("a session");
     assert_eq!(saved.room(), server.url(&room));

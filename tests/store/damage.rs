@@ -6,7 +6,7 @@ use std::ops::Range;
 use room::server::SqliteStore;
 use room::storage::{Commit, Store, StoreError, Taken};
 
-use crate::kit::{Folder, Rng, body, commit, filled, keep};
+use crate::kit::{Folder, Rng, body, commit, filled, keep, label, log};
 
 /// A closed store, its bytes, and what is in it.
 struct Stored {
@@ -27,7 +27,7 @@ impl Stored {
         let more = [("long", 6 * scale, 20_000), ("trimmed", 40 * scale, 700), ("none", 0, 1)];
         for (room, rows, len) in shapes.into_iter().chain(more) {
             store.take(room).unwrap();
-            let label = Some(room.repeat(20).into_bytes());
+            let label = label(&code(room), &room.repeat(20).into_bytes());
             keep(&store, Commit { label, ..filled(room, 1, 1..rows + 1, len) }).unwrap();
         }
         let forget = Commit { forget: 20 * scale, ..commit("trimmed", 1, 40 * scale + 1, &[]) };
@@ -64,6 +64,15 @@ impl Stored {
                 return Outcome::StoreRefused;
             }
         };
+        for room in self.rooms.keys() {
+            match (store.by_code(&code(room)), store.find(room)) {
+                (Ok(name), Ok(Some(found))) => {
+                    assert_eq!((name.as_ref(), &found.label.code), (Some(room), &code(room)));
+                }
+                (Ok(_), Ok(None)) => panic!("room {room} is not found, and nothing refused"),
+                (Err(error), _) | (_, Err(error)) => assert!(shared, "room {room}: {error}"),
+            }
+        }
         let mut refused = BTreeSet::new();
         for (room, expected) in &self.rooms {
             match store.take(room) {
@@ -107,6 +116,11 @@ enum Outcome {
     Whole,
     RoomRefused,
     StoreRefused,
+}
+
+/// The code of a room.
+fn code(room: &str) -> String {
+    room.to_uppercase().repeat(2)[..6].to_owned()
 }
 
 /// The size of a page, and the room of each that has one.
@@ -213,18 +227,20 @@ fn a_file_that_was_cut_or_continued_is_found() {
 fn rows_that_vanish_or_change_refuse_the_room_by_name() {
     let stored = Stored::new("rows", 1);
     let changes = [
-        ("DELETE FROM log_3 WHERE seq = 1", "from 1 to 1"),
-        ("DELETE FROM log_3 WHERE seq = 20", "from 20 to 20"),
-        ("DELETE FROM log_3 WHERE seq BETWEEN 5 AND 7", "from 5 to 7"),
-        ("DELETE FROM log_3", "from 1 to 20"),
-        ("INSERT INTO log_3 SELECT 21, checksum, body FROM log_3 WHERE seq = 20", "21"),
-        ("UPDATE log_3 SET body = zeroblob(length(body)) WHERE seq = 9", "row 9"),
-        ("UPDATE log_3 SET body = 'text' WHERE seq = 9", "type"),
-        ("UPDATE log_3 SET body = (SELECT body FROM log_3 WHERE seq = 8) WHERE seq = 9", "row 9"),
-        ("DELETE FROM log_3; INSERT INTO log_3 SELECT * FROM log_2 WHERE seq <= 20", "row 1"),
+        ("DELETE FROM MIXED WHERE seq = 1", "from 1 to 1"),
+        ("DELETE FROM MIXED WHERE seq = 20", "from 20 to 20"),
+        ("DELETE FROM MIXED WHERE seq BETWEEN 5 AND 7", "from 5 to 7"),
+        ("DELETE FROM MIXED", "from 1 to 20"),
+        ("INSERT INTO MIXED SELECT 21, checksum, body FROM MIXED WHERE seq = 20", "21"),
+        ("UPDATE MIXED SET body = zeroblob(length(body)) WHERE seq = 9", "row 9"),
+        ("UPDATE MIXED SET body = 'text' WHERE seq = 9", "type"),
+        ("UPDATE MIXED SET body = (SELECT body FROM MIXED WHERE seq = 8) WHERE seq = 9", "row 9"),
+        ("DELETE FROM MIXED; INSERT INTO MIXED SELECT * FROM SMALL WHERE seq <= 20", "row 1"),
     ];
+    let logs = ["small", "mixed"].map(|room| log(&stored.folder, room));
     for (sql, what) in changes {
         std::fs::write(stored.folder.file(), &stored.bytes).unwrap();
+        let sql = &sql.replace("SMALL", &logs[0]).replace("MIXED", &logs[1]);
         rusqlite::Connection::open(stored.folder.file()).unwrap().execute_batch(sql).unwrap();
         let damaged = std::fs::read(stored.folder.file()).unwrap();
         let store = stored.folder.open();
@@ -235,10 +251,11 @@ fn rows_that_vanish_or_change_refuse_the_room_by_name() {
         drop(store);
         stored.check_untouched(&damaged, &BTreeSet::from(["mixed"]), false);
         let db = rusqlite::Connection::open(stored.folder.file()).unwrap();
-        let epoch = |id: i64| -> i64 {
-            db.query_row("SELECT epoch FROM rooms WHERE id = ?1", [id], |row| row.get(0)).unwrap()
+        let epoch = |room: &str| -> i64 {
+            db.query_row("SELECT epoch FROM rooms WHERE name = ?1", [room], |row| row.get(0)).unwrap()
         };
-        assert_eq!((epoch(3), epoch(2)), (2, 3), "{sql}: it was refused, and taken nevertheless");
+        let epochs = (epoch("mixed"), epoch("small"));
+        assert_eq!(epochs, (2, 3), "{sql}: it was refused, and taken nevertheless");
     }
 }
 
@@ -246,23 +263,39 @@ fn rows_that_vanish_or_change_refuse_the_room_by_name() {
 fn what_all_rooms_share_refuses_the_store_by_name() {
     let stored = Stored::new("tables", 1);
     let changes = [
-        "UPDATE rooms SET last = 19 WHERE id = 3",
-        "UPDATE rooms SET epoch = 9 WHERE id = 3",
-        "UPDATE rooms SET name = 'other' WHERE id = 3",
-        "UPDATE rooms SET state = 'gone' WHERE id = 3",
-        "UPDATE rooms SET label = x'00' WHERE id = 3",
-        "UPDATE rooms SET restored = 'yes' WHERE id = 3",
-        "DELETE FROM rooms WHERE id = 3",
-        "DELETE FROM rooms WHERE id = 6",
+        "UPDATE rooms SET last = 19 WHERE name = 'mixed'",
+        "UPDATE rooms SET epoch = 9 WHERE name = 'mixed'",
+        "UPDATE rooms SET name = 'other' WHERE name = 'mixed'",
+        "UPDATE rooms SET state = 'gone' WHERE name = 'mixed'",
+        "UPDATE rooms SET label = x'00' WHERE name = 'mixed'",
+        "UPDATE rooms SET code = 'BCDFGH' WHERE name = 'mixed'",
+        "UPDATE rooms SET restored = 'yes' WHERE name = 'mixed'",
+        "UPDATE rooms SET log = 0 WHERE name = 'mixed'",
+        "UPDATE rooms SET opening = 0 WHERE name = 'mixed'",
+        "UPDATE rooms SET id = id + 1 WHERE name = 'mixed'",
+        "DELETE FROM rooms WHERE name = 'mixed'",
+        "DELETE FROM rooms WHERE name = 'none'",
         "DELETE FROM meta",
         "UPDATE meta SET mark = '1'",
+        "UPDATE meta SET secret = '1'",
+        "UPDATE meta SET rooms = 5",
+        "UPDATE meta SET ids = 0",
         "DROP TABLE rooms",
-        "DROP TABLE log_3",
-        "DROP TABLE log_3; CREATE VIEW log_3 AS SELECT * FROM log_2",
+        "DROP TABLE codes",
+        "DELETE FROM codes",
+        "DELETE FROM codes WHERE id = (SELECT max(id) FROM codes)",
+        "UPDATE codes SET id = id + 1 WHERE id = (SELECT max(id) FROM codes)",
+        "UPDATE codes SET room = room + 1",
+        "UPDATE codes SET room = (SELECT min(room) FROM codes)",
+        "INSERT INTO codes SELECT id + 1, room, checksum FROM codes LIMIT 1",
+        "DROP TABLE MIXED",
+        "DROP TABLE MIXED; CREATE VIEW MIXED AS SELECT * FROM SMALL",
         "PRAGMA user_version = 0",
     ];
+    let logs = ["small", "mixed"].map(|room| log(&stored.folder, room));
     for sql in changes {
         std::fs::write(stored.folder.file(), &stored.bytes).unwrap();
+        let sql = &sql.replace("SMALL", &logs[0]).replace("MIXED", &logs[1]);
         rusqlite::Connection::open(stored.folder.file()).unwrap().execute_batch(sql).unwrap();
         let damaged = std::fs::read(stored.folder.file()).unwrap();
         let error = SqliteStore::open(stored.folder.file()).expect_err(sql);

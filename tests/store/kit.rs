@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use room::server::SqliteStore;
-use room::storage::{Commit, State, Store, StoreError};
+use room::storage::{Commit, State, Store, StoreError, StoredLabel};
 
 /// A folder of one test, which goes with it.
 pub(crate) struct Folder(PathBuf);
@@ -44,6 +44,18 @@ impl Drop for Folder {
 pub(crate) fn commit(room: &str, epoch: u64, first: u64, rows: &[&[u8]]) -> Commit {
     let rows = rows.iter().map(|row| row.to_vec()).collect();
     Commit { room: room.into(), epoch, first, rows, forget: 0, state: State::Awake, label: None }
+}
+
+/// A label with a code, or with none.
+pub(crate) fn label(code: &str, bytes: &[u8]) -> Option<StoredLabel> {
+    Some(StoredLabel { code: code.to_owned(), bytes: bytes.to_vec() })
+}
+
+/// The name of the table of a room's log.
+pub(crate) fn log(folder: &Folder, room: &str) -> String {
+    let db = rusqlite::Connection::open(folder.file()).expect("a file");
+    let id = db.query_row("SELECT id FROM rooms WHERE name = ?1", [room], |row| row.get::<_, i64>(0));
+    format!("log_{}", id.expect("the room"))
 }
 
 /// Gives a commit, and what to wait for.

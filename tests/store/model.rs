@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use room::server::SqliteStore;
 use room::storage::{Commit, MemoryStore, State, Store, StoreError};
 
-use crate::kit::{Folder, keep};
+use crate::kit::{self, Folder, keep};
 
 const ROOMS: [&str; 3] = ["a", "b", "c"];
+/// Fewer than rooms with none, so that they come to have the same.
+const CODES: [&str; 3] = ["BCDFGH", "JKMNPR", ""];
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -20,11 +23,11 @@ enum Act {
         rows: Vec<usize>,
         forget: u64,
         state: State,
-        label: Option<u8>,
+        label: Option<(u8, usize)>,
     },
     /// The last commit once more.
     Again,
-    Rooms,
+    Look,
     Reopen,
 }
 
@@ -34,28 +37,47 @@ fn act() -> impl Strategy<Value = Act> {
     let forget = prop_oneof![4 => Just(0), 3 => 0..40_u64, 1 => Just(u64::MAX)];
     let len = prop_oneof![6 => 0..200_usize, 2 => 2000..12_000_usize];
     let rows = prop::collection::vec(len, 0..6);
-    let commit =
-        (0..ROOMS.len(), off(), off(), rows, forget, state, prop::option::weighted(0.3, any::<u8>()))
-            .prop_map(|(room, epoch_off, first_off, rows, forget, state, label)| Act::Commit {
-                room,
-                epoch_off,
-                first_off,
-                rows,
-                forget,
-                state,
-                label,
-            });
+    let commit = (
+        0..ROOMS.len(),
+        off(),
+        off(),
+        rows,
+        forget,
+        state,
+        prop::option::weighted(0.3, (any::<u8>(), 0..CODES.len())),
+    )
+        .prop_map(|(room, epoch_off, first_off, rows, forget, state, label)| Act::Commit {
+            room,
+            epoch_off,
+            first_off,
+            rows,
+            forget,
+            state,
+            label,
+        });
     prop_oneof![
         3 => (0..ROOMS.len()).prop_map(Act::Take),
         12 => commit,
         2 => Just(Act::Again),
-        1 => Just(Act::Rooms),
+        2 => Just(Act::Look),
         1 => Just(Act::Reopen),
     ]
 }
 
 /// What the test knows of a room: its epoch, and its next row.
 type Known = (u64, u64);
+
+/// Every answer of the two is the same.
+fn look(store: &SqliteStore, oracle: &MemoryStore) {
+    assert_eq!(store.rooms(), oracle.rooms());
+    assert_eq!(store.awake(), oracle.awake());
+    for room in ROOMS {
+        assert_eq!(store.find(room), oracle.find(room));
+    }
+    for code in CODES {
+        assert_eq!(store.by_code(code), oracle.by_code(code));
+    }
+}
 
 fn run(acts: &[Act]) {
     let (folder, oracle) = (Folder::new("model"), MemoryStore::new());
@@ -72,8 +94,8 @@ fn run(acts: &[Act]) {
                 taken.insert(ROOMS[*room]);
                 continue;
             }
-            Act::Rooms => {
-                assert_eq!(store.rooms(), oracle.rooms());
+            Act::Look => {
+                look(&store, &oracle);
                 continue;
             }
             Act::Reopen => {
@@ -92,7 +114,7 @@ fn run(acts: &[Act]) {
                     rows,
                     forget: *forget,
                     state: *state,
-                    label: label.map(|byte| vec![byte; 9]),
+                    label: label.and_then(|(byte, code)| kit::label(CODES[code], &[byte; 9])),
                 })
             }
         };
@@ -110,7 +132,7 @@ fn run(acts: &[Act]) {
         }
         last = Some(commit);
     }
-    assert_eq!(store.rooms(), oracle.rooms());
+    look(&store, &oracle);
     for room in taken {
         assert_eq!(store.take(room).unwrap(), oracle.take(room).unwrap());
     }

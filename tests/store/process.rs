@@ -10,7 +10,7 @@ use room::server::{OpenError, SqliteStore};
 use room::storage::{Commit, Store};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kit::{Folder, Rng, bodies, filled, give, heard, keep};
+use crate::kit::{Folder, Rng, bodies, filled, give, heard, keep, log};
 
 const ROOMS: [&str; 3] = ["a", "b", "c"];
 /// Bytes of the rows that the processes write, on average.
@@ -209,7 +209,8 @@ fn what_a_kill_left_to_delete_is_deleted_by_the_next_process() {
     other.child.wait().expect("it ends");
     let rows = || {
         let db = rusqlite::Connection::open(folder.file()).unwrap();
-        db.query_row("SELECT count(*) FROM log_1", [], |row| row.get::<_, i64>(0)).unwrap()
+        db.query_row(&format!("SELECT count(*) FROM {}", log(&folder, "a")), [], |row| row.get::<_, i64>(0))
+            .unwrap()
     };
     let store = folder.open();
     assert_eq!(store.rooms().unwrap().len(), 1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use room::server::{OpenError, SqliteStore};
 use room::storage::{Commit, MemoryStore, State, Store, StoreError, StoredRoom, Taken};
 
-use crate::kit::{Folder, commit, give, heard, keep};
+use crate::kit::{Folder, commit, give, heard, keep, label};
 
 /// Runs a rule against both.
 fn both(rule: fn(&dyn Store)) {
@@ -92,17 +92,63 @@ fn rooms_are_listed_by_name_with_their_labels_and_states() {
         for room in ["b", "a", "c", "taken"] {
             store.take(room).unwrap();
         }
-        let label = |text: &[u8]| Some(text.to_vec());
+        let label = |text: &[u8]| label("", text);
         keep(store, Commit { label: label(b"A"), ..commit("a", 1, 1, &[b"1"]) }).unwrap();
         keep(store, Commit { label: label(b"B"), ..commit("b", 1, 1, &[]) }).unwrap();
         keep(store, Commit { state: State::Asleep, ..commit("b", 1, 1, &[b"1"]) }).unwrap();
         keep(store, Commit { label: label(b"C"), ..commit("c", 1, 1, &[b"1"]) }).unwrap();
         keep(store, Commit { state: State::Gone, ..commit("c", 1, 2, &[]) }).unwrap();
-        let room =
-            |name: &str, awake, label: &[u8]| StoredRoom { name: name.into(), awake, label: label.into() };
+        let room = |name: &str, awake, text: &[u8]| StoredRoom {
+            name: name.into(),
+            awake,
+            label: label(text).unwrap(),
+        };
         assert_eq!(store.rooms().unwrap(), [room("a", true, b"A"), room("b", false, b"B")]);
         keep(store, commit("c", 1, 2, &[b"again"])).unwrap();
         assert_eq!(store.rooms().unwrap().last(), Some(&room("c", true, b"")));
+    });
+}
+
+#[test]
+fn one_room_is_found_by_its_name_and_by_its_code() {
+    both(|store| {
+        for room in ["a", "b"] {
+            store.take(room).unwrap();
+        }
+        assert_eq!(store.find("a").unwrap(), None, "nothing is kept of it yet");
+        keep(store, Commit { label: label("BCDFGH", b"A"), ..commit("a", 1, 1, &[b"1"]) }).unwrap();
+        let asleep = Commit { state: State::Asleep, ..commit("b", 1, 1, &[b"1"]) };
+        keep(store, Commit { label: label("JKMNPR", b"B"), ..asleep }).unwrap();
+        for (room, code) in [("a", "BCDFGH"), ("b", "JKMNPR")] {
+            let found = store.find(room).unwrap().unwrap();
+            assert_eq!((&*found.name, &*found.label.code, found.awake), (room, code, room == "a"));
+            assert_eq!(store.by_code(code).unwrap().as_deref(), Some(room));
+        }
+        assert_eq!(store.awake().unwrap(), [store.find("a").unwrap().unwrap()]);
+        for none in ["", "bcdfgh", "BCDFG", "BCDFGHJ", "BCDFGZ"] {
+            assert_eq!(store.by_code(none).unwrap(), None, "{none:?}");
+        }
+        assert_eq!(store.find("c").unwrap(), None);
+        // What is no code is none.
+        keep(store, Commit { label: label("no code", b"B"), ..commit("b", 1, 2, &[]) }).unwrap();
+        assert_eq!((store.by_code("JKMNPR").unwrap(), store.by_code("no code").unwrap()), (None, None));
+    });
+}
+
+#[test]
+fn a_room_that_is_given_the_code_of_another_takes_it_from_that_one() {
+    both(|store| {
+        for room in ["a", "b"] {
+            store.take(room).unwrap();
+            keep(store, Commit { label: label("BCDFGH", room.as_bytes()), ..commit(room, 1, 1, &[]) })
+                .unwrap();
+        }
+        assert_eq!(store.by_code("BCDFGH").unwrap().as_deref(), Some("b"));
+        assert_eq!(store.find("a").unwrap().unwrap().label, label("", b"a").unwrap());
+        keep(store, Commit { state: State::Gone, ..commit("b", 1, 1, &[]) }).unwrap();
+        assert_eq!(store.by_code("BCDFGH").unwrap(), None);
+        keep(store, Commit { label: label("BCDFGH", b"a"), ..commit("a", 1, 1, &[]) }).unwrap();
+        assert_eq!(store.by_code("BCDFGH").unwrap().as_deref(), Some("a"));
     });
 }
 

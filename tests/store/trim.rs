@@ -6,7 +6,7 @@ use room::limits;
 use room::server::SqliteStore;
 use room::storage::{Commit, State, Store, StoreError};
 
-use crate::kit::{Folder, bodies, commit, filled, keep};
+use crate::kit::{Folder, bodies, commit, filled, keep, log};
 
 fn wait_for(store: &SqliteStore, trimmed: u64) {
     let began = Instant::now();
@@ -66,7 +66,9 @@ fn a_room_that_is_gone_leaves_no_table_and_the_closed_file_no_free_page() {
     let db = rusqlite::Connection::open(folder.file()).unwrap();
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(number("PRAGMA freelist_count"), 0);
-    assert_eq!(number("SELECT count(*) FROM sqlite_schema WHERE name = 'log_1'"), 0);
+    let tables =
+        |room| number(&format!("SELECT count(*) FROM sqlite_schema WHERE name = '{}'", log(&folder, room)));
+    assert_eq!((tables("a"), tables("b")), (0, 1));
     drop(db);
     let store = folder.open();
     assert_eq!(store.take("b").unwrap().rows.len(), 300);

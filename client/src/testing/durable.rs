@@ -65,6 +65,8 @@ impl<G: Game> TestRoom<G> {
     pub fn kill_and_wake(&mut self) {
         let kept = self.store.as_mut().expect("a room that can be woken is made with `TestRoom::durable`");
         self.runtime = kept.open(self.unix);
+        // What it did not live to have done; of effects the woken room knows by itself.
+        self.asked = super::outside::Asked::default();
         let mut away = Vec::new();
         for link in &mut self.clients {
             if link.conn.take().is_some() {

@@ -22,6 +22,16 @@ impl Payload {
         Payload(bytes.into())
     }
 
+    /// A value as another room sends it, for who hands it over.
+    ///
+    /// # Errors
+    /// Fails for a value of more than 60 KiB.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Payload, SendError> {
+        let mut bytes = Vec::new();
+        payload::encode(value, limits::ROOM_PAYLOAD, &mut bytes)?;
+        Ok(Payload::new(bytes))
+    }
+
     /// The value.
     ///
     /// # Errors
@@ -34,6 +44,13 @@ impl Payload {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl From<Arc<[u8]>> for Payload {
+    /// A value as it was kept.
+    fn from(bytes: Arc<[u8]>) -> Payload {
+        Payload(bytes)
     }
 }
 

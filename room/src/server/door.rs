@@ -99,7 +99,13 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.door.lock().retain(|(_, other)| !Arc::ptr_eq(other, &self.waiting));
+        let mut all = self.door.lock();
+        all.retain(|(_, other)| !Arc::ptr_eq(other, &self.waiting));
+        // What a crowd took is given back when it has come in.
+        if all.len() < all.capacity() / 4 {
+            let twice = 2 * all.len();
+            all.shrink_to(twice.max(16));
+        }
     }
 }
 
@@ -174,6 +180,16 @@ mod tests {
         let door = Door::new(1);
         drop(door.enter(ip(1)));
         assert!(!door.enter(ip(1)).is_evicted());
+    }
+
+    #[test]
+    fn a_crowd_that_has_come_in_leaves_no_memory_taken() {
+        let door = Door::new(2000);
+        let mut crowd: Vec<_> = (0..1000).map(|_| door.enter(ip(1))).collect();
+        crowd.truncate(100);
+        assert!(door.lock().capacity() <= 400);
+        drop(crowd);
+        assert!(door.lock().capacity() <= 16);
     }
 
     #[test]

@@ -47,11 +47,11 @@ impl fmt::Display for Goal {
 
 impl Goal {
     /// The room that is meant. What has no room counts against the address.
-    pub(super) fn aim<G: Game>(&self, shared: &Shared<G>, address: IpAddr) -> Result<Aim, Stop> {
+    pub(super) async fn aim<G: Game>(&self, shared: &Shared<G>, address: IpAddr) -> Result<Aim, Stop> {
         match self {
             Goal::Name(name) => Ok(Aim { room: name.clone(), way: Way::Name }),
             Goal::Kind(kind) => Ok(Aim { room: String::new(), way: Way::Kind(kind.clone()) }),
-            Goal::Code(code) => match shared.registry.by_code(code, address) {
+            Goal::Code(code) => match shared.registry.by_code(code, address).await.map_err(no_place)? {
                 Some(Some(room)) => Ok(Aim { room, way: Way::Code }),
                 Some(None) => Err(Stop::close(
                     code::NOT_ALLOWED,
@@ -94,7 +94,7 @@ async fn enter_room<G: Game>(
     stop: &watch::Receiver<bool>,
 ) -> Result<mpsc::Sender<Command<G>>, Stop> {
     let (resumes, address) = (newcomer.join.hello.resume.is_some(), newcomer.address);
-    let WayIn { mut link, ticket, .. } = way_in(shared, &aim, address, stop, resumes)?;
+    let WayIn { mut link, ticket, .. } = way_in(shared, &aim, address, stop, resumes).await?;
     let Newcomer { conn, join, outbox, inbox, .. } = newcomer;
     let open = Open { conn, way: aim.way.clone(), join, outbox, inbox, ticket, answer: None };
     let mut command = Command::Open(Box::new(open));
@@ -105,7 +105,7 @@ async fn enter_room<G: Game>(
         if *stop.borrow() {
             return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
         }
-        let other = way_in(shared, &aim, address, stop, resumes)?;
+        let other = way_in(shared, &aim, address, stop, resumes).await?;
         link = other.link;
         if let Command::Open(open) = &mut command {
             open.ticket = other.ticket;
@@ -115,10 +115,10 @@ async fn enter_room<G: Game>(
 }
 
 /// How often a client is handed over to a room that ends just then.
-const ENTER_TRIES: usize = 4;
+pub(super) const ENTER_TRIES: usize = 4;
 
 /// The room, which is created for whom it holds no session.
-fn way_in<G: Game>(
+async fn way_in<G: Game>(
     shared: &Arc<Shared<G>>,
     aim: &Aim,
     address: IpAddr,
@@ -126,9 +126,19 @@ fn way_in<G: Game>(
     resumes: bool,
 ) -> Result<WayIn<G>, Stop> {
     if resumes {
-        return shared.registry.reenter(&aim.room).ok_or_else(no_session);
+        return come_back(shared, &aim.room, stop).await;
     }
-    shared.registry.enter(&aim.room, &aim.way, address, stop).map_err(no_place)
+    shared.registry.enter(&aim.room, &aim.way, address, stop).await.map_err(no_place)
+}
+
+/// The room that may hold a client's session.
+pub(super) async fn come_back<G: Game>(
+    shared: &Shared<G>,
+    room: &str,
+    stop: &watch::Receiver<bool>,
+) -> Result<WayIn<G>, Stop> {
+    let way = shared.registry.reenter(room, stop).await.map_err(no_place)?;
+    way.ok_or_else(|| if *stop.borrow() { Stop::close(code::GOING_AWAY, GOING_AWAY) } else { no_session() })
 }
 
 fn no_place(why: NoPlace) -> Stop {
@@ -138,6 +148,7 @@ fn no_place(why: NoPlace) -> Stop {
             Stop::close(code::BUSY, "this address made too many rooms; try again in a minute")
         }
         NoPlace::Private => Stop::close(code::NOT_ALLOWED, PRIVATE),
+        NoPlace::NoAnswer => Stop::close(code::BUSY, "the server cannot look up its rooms; try again"),
         NoPlace::NoLetters => Stop::close(code::SERVER_FAILED, "the server failed to make a room"),
     }
 }
@@ -157,7 +168,7 @@ async fn enter_any<G: Game>(
             return Err(Stop::close(code::GOING_AWAY, GOING_AWAY));
         }
         let address = newcomer.address;
-        let way = match shared.registry.any(kind, after, crowded.is_some(), address, stop) {
+        let way = match shared.registry.any(kind, after, crowded.is_some(), address, stop).await {
             Ok(Some(way)) => way,
             Ok(None) => return Err(no_place(crowded.unwrap_or(NoPlace::Full))),
             // Somebody who is on the way into a room may never arrive there.

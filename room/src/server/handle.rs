@@ -63,10 +63,10 @@ impl<G: Game> ServerHandle<G> {
         self.shared.registry.names()
     }
 
-    /// What is shown of a room to those who are not in it, its code among it; `None` where there is no such room.
-    #[must_use]
-    pub fn label(&self, room: &str) -> Option<Label> {
-        self.shared.registry.label(room)
+    /// What is shown of a room to those who are not in it, its code among it; `None` where there is no such room, or
+    /// the store does not answer. Of one that sleeps the store is asked.
+    pub async fn label(&self, room: &str) -> Option<Label> {
+        self.shared.registry.label(room).await.ok().flatten()
     }
 
     /// Looks at a room between two ticks. `None` where there is no such room, or `look` panicked.
@@ -80,16 +80,16 @@ impl<G: Game> ServerHandle<G> {
             // Who asked may have stopped waiting.
             let _ = reply.send(look(runtime.game(), runtime.room()));
         }));
-        let entrance = self.shared.registry.find(room)?;
-        entrance.commands.send(look).await.ok()?;
+        let link = self.shared.registry.find(room)?;
+        link.send(look).await.ok()?;
         answer.await.ok()
     }
 
     /// Figures of a room, or `None` where there is no such room.
     pub async fn stats(&self, room: &str) -> Option<RoomStats> {
         let (reply, answer) = oneshot::channel();
-        let entrance = self.shared.registry.find(room)?;
-        entrance.commands.send(Command::Stats(reply)).await.ok()?;
+        let link = self.shared.registry.find(room)?;
+        link.send(Command::Stats(reply)).await.ok()?;
         answer.await.ok()
     }
 

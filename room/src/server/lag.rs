@@ -216,7 +216,7 @@ mod tests {
         let server = Server::new(move |_| Slow(told.clone())).port(0).start().await.expect("a server");
         let (_stop, stopped) = tokio::sync::watch::channel(false);
         let registry = &server.shared.registry;
-        let _way = registry.enter("slow", &Way::Name, [127, 0, 0, 1].into(), &stopped).expect("a room");
+        let _way = registry.enter("slow", &Way::Name, [127, 0, 0, 1].into(), &stopped).await.expect("a room");
         let line = |kind: &str| {
             let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
             text.lines().find(|line| line.contains(&format!("\"kind\":\"{kind}\""))).map(str::to_owned)

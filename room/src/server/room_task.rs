@@ -30,6 +30,7 @@ use crate::wire::message::Resume;
 use away::{refuse, turn_away};
 use errands::{Done, Errands};
 use keeper::{Keeper, Kept};
+use rest::Outcome;
 
 /// What reaches a room from outside, in order of arrival.
 pub(super) enum Command<G: Game> {
@@ -104,15 +105,6 @@ struct RoomTask<G: Game> {
     ticks: Times,
 }
 
-/// Why a room's loop ended.
-enum Outcome {
-    Stopped,
-    Unwanted,
-    Failed(String),
-    /// The store does not take what the room has to keep.
-    NotKept(String),
-}
-
 /// Something that the loop waits for.
 enum Step<G: Game> {
     Turn,
@@ -139,7 +131,7 @@ pub(super) async fn run<G: Game>(
     let mut gap = WAKE_GAP;
     loop {
         let begun = Instant::now();
-        match begin::begin(&desk.place, site.clone(), make.clone()).await {
+        match begin::begin(&mut desk, site.clone(), make.clone()).await {
             Ok(begun) => {
                 let mut task = RoomTask::new(desk, begun);
                 let outcome = task.run().await;
@@ -252,7 +244,7 @@ impl<G: Game> RoomTask<G> {
             }
             if self.is_empty() {
                 match self.rest(self.ending()).await {
-                    Ok(()) if self.desk.place.leave_if_unwanted(self.ending()) => return Outcome::Unwanted,
+                    Ok(()) if self.desk.place.leave_if_unwanted() => return Outcome::Unwanted,
                     // Somebody is on the way in.
                     Ok(()) => {}
                     Err(outcome) => return outcome,
@@ -281,6 +273,7 @@ impl<G: Game> RoomTask<G> {
         let room = &self.desk.place.name;
         match kept {
             Kept::Yes => {
+                self.publish();
                 self.runtime.handle_committed();
                 self.drain();
             }
@@ -288,7 +281,7 @@ impl<G: Game> RoomTask<G> {
                 tracing::error!(kind = "store_failed", room, "a commit is tried again: {error}");
             }
             Kept::NotYet(..) => {}
-            Kept::No(error) => return Err(Outcome::NotKept(error.to_string())),
+            Kept::No(error) => return Err(Outcome::refused(error)),
         }
         Ok(())
     }
@@ -408,9 +401,12 @@ impl<G: Game> RoomTask<G> {
 
     /// Tells the server how the room stands, so that it is listed and found as it is.
     fn publish(&mut self) {
-        let (taken, most) = (self.runtime.sessions(), self.runtime.room().max_players());
-        let label = self.runtime.label_if_changed();
-        self.desk.place.publish(taken, most, label);
+        let label = match &mut self.keeper {
+            // As everything that is said of it: once it is kept.
+            Some(keeper) => keeper.news.take(),
+            None => self.runtime.label_if_changed().cloned(),
+        };
+        self.desk.place.publish(self.runtime.sessions(), label.as_ref());
     }
 
     /// The tick has handled what arrived; connections may hand over more.
@@ -442,7 +438,8 @@ impl<G: Game> RoomTask<G> {
         let saved = if self.keeper.is_some() { SAVED } else { NOT_SAVED };
         let (code, reason) = match &outcome {
             Outcome::Stopped => {
-                if let Err(Outcome::Failed(error) | Outcome::NotKept(error)) = self.rest(State::Awake).await {
+                let rested = self.rest(State::Awake).await;
+                if let Err(Outcome::Failed(error) | Outcome::NotKept(error) | Outcome::Lost(error)) = rested {
                     tracing::error!(kind = "failed", room, "what was not kept yet is lost: {error}");
                 }
                 tracing::info!(kind = "stopped", room, "room stopped with its server");
@@ -456,6 +453,10 @@ impl<G: Game> RoomTask<G> {
                 tracing::error!(kind = "failed", room, "room failed: {message}");
                 self.note_failure().await;
                 (code::FAILED, saved)
+            }
+            Outcome::Lost(message) => {
+                tracing::warn!(kind = "stopped", room, "room stopped, for another owner has it: {message}");
+                (code::BUSY, "another server has the room; try again")
             }
             Outcome::NotKept(message) => {
                 tracing::error!(kind = "failed", room, "room failed, for its store does: {message}");

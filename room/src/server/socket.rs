@@ -17,9 +17,10 @@ use super::Shared;
 use super::auth::AuthRequest;
 use super::door::Pass;
 use super::frames::Frames;
-use super::goal::{self, Aim, Goal, Newcomer};
+use super::goal::{self, Aim, ENTER_TRIES, Goal, Newcomer};
 use super::outbox::{End, Outbox};
 use super::pulse::{Ear, Heard, Lost, Pulse};
+use super::registry::WayIn;
 use super::room_task::{Check, Command, GOING_AWAY, cost};
 use super::shutdown::stopped;
 use crate::limits;
@@ -135,10 +136,11 @@ async fn converse<G: Game, S: AsyncRead + Unpin>(
     heard: Arc<Heard>,
 ) -> Result<Infallible, Stop> {
     let Guest { address, pass, mut stop } = guest;
+    let running = stop.clone();
     let (aim, join) = tokio::select! {
         biased;
         () = stopped(&mut stop) => return Err(Stop::close(code::GOING_AWAY, GOING_AWAY)),
-        known = come_in(shared, goal, (address, &pass), frames, outbox) => known?,
+        known = come_in(shared, goal, (address, &pass, &running), frames, outbox) => known?,
     };
     let conn = ConnectionId(shared.next_connection());
     let inbox = Arc::new(Semaphore::new(limits::HANDED_OVER));
@@ -168,7 +170,7 @@ fn how_closed(stop: &Stop, end: Option<End>) -> Closed {
 async fn come_in<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
     goal: &Goal,
-    (address, pass): (IpAddr, &Pass),
+    (address, pass, running): (IpAddr, &Pass, &watch::Receiver<bool>),
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
 ) -> Result<(Aim, Join), Stop> {
@@ -176,7 +178,7 @@ async fn come_in<G: Game, S: AsyncRead + Unpin>(
         biased;
         () = pass.evicted() => return Err(Stop::close(code::BUSY, "too many sockets that have not joined")),
         _ = outbox.ended() => return Err(Stop::Ended),
-        known = introduce(shared, goal, address, frames, outbox) => known?,
+        known = introduce(shared, goal, (address, running), frames, outbox) => known?,
     };
     if !pass.authenticating() {
         return Err(Stop::close(code::BUSY, "too many sockets that have not joined"));
@@ -199,7 +201,7 @@ fn token() -> Result<Token, Stop> {
 async fn introduce<G: Game, S: AsyncRead + Unpin>(
     shared: &Arc<Shared<G>>,
     goal: &Goal,
-    address: IpAddr,
+    (address, stop): (IpAddr, &watch::Receiver<bool>),
     frames: &mut Frames<S>,
     outbox: &Arc<Outbox>,
 ) -> Result<(Aim, Hello, Option<Resuming>), Stop> {
@@ -213,10 +215,10 @@ async fn introduce<G: Game, S: AsyncRead + Unpin>(
         Stop::close(refusal.code, refusal.reason)
     })?;
     drop(first);
-    let aim = goal.aim(shared, address)?;
+    let aim = goal.aim(shared, address).await?;
     let Some(resume) = &hello.resume else { return Ok((aim, hello, None)) };
     let limit = Duration::from_secs(limits::AUTHENTICATE_SECONDS);
-    match timeout(limit, check_session(shared, &aim.room, resume)).await {
+    match timeout(limit, check_session(shared, &aim.room, resume, stop)).await {
         Ok(resuming) => resuming.map(|resuming| (aim, hello, Some(resuming))),
         Err(_) => Err(Stop::close(code::BUSY, "the room does not answer")),
     }
@@ -224,16 +226,28 @@ async fn introduce<G: Game, S: AsyncRead + Unpin>(
 
 /// Asks the room for the session. Wrong tokens cost it next to nothing: few are with it at a time, and one for a
 /// room that does not run makes none.
-async fn check_session<G: Game>(shared: &Shared<G>, room: &str, resume: &Resume) -> Result<Resuming, Stop> {
-    let entrance = shared.registry.find(room).ok_or_else(no_session)?;
-    let turn = entrance.checks.acquire_owned().await.map_err(|_| no_session())?;
-    let (reply, answer) = oneshot::channel();
-    // What it claims to hold is of no matter here.
-    let resume = Resume { session: resume.session, token: resume.token, ..Resume::default() };
-    let command = Command::Check(Box::new(Check { resume, reply, turn }));
-    entrance.commands.send(command).await.map_err(|_| no_session())?;
-    let answer = answer.await.map_err(|_| no_session())?;
-    answer.map_err(|refusal| Stop::close(refusal.code, refusal.reason))
+async fn check_session<G: Game>(
+    shared: &Shared<G>,
+    room: &str,
+    resume: &Resume,
+    stop: &watch::Receiver<bool>,
+) -> Result<Resuming, Stop> {
+    let ended = || Stop::close(code::BUSY, "the room ended while this client came back; try again");
+    // A room may end between being found and being asked, and be there again.
+    for _ in 0..ENTER_TRIES {
+        // Without the ticket: who is not known yet keeps no room awake.
+        let WayIn { link, checks, .. } = goal::come_back(shared, room, stop).await?;
+        let turn = checks.acquire_owned().await.map_err(|_| ended())?;
+        let (reply, answer) = oneshot::channel();
+        // What it claims to hold is of no matter here.
+        let resume = Resume { session: resume.session, token: resume.token, ..Resume::default() };
+        let command = Command::Check(Box::new(Check { resume, reply, turn }));
+        if link.send(command).await.is_ok() {
+            let answer = answer.await.map_err(|_| ended())?;
+            return answer.map_err(|refusal| Stop::close(refusal.code, refusal.reason));
+        }
+    }
+    Err(ended())
 }
 
 /// The room that had the session is gone.

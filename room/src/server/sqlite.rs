@@ -1,10 +1,12 @@
 //! The embedded store: one SQLite file for all rooms of a server.
 //!
 //! Each room's log is a table of its own, so that each page of the file but the few that all rooms share belongs to one
-//! room, and damage to it costs that room alone. One thread writes; others read.
+//! room, and damage to it costs that room alone. One thread writes; others read. Nothing is kept in memory of a room:
+//! each question is one or two rows that are found by their numbers.
 
 mod checkpoint;
 mod closing;
+mod codes;
 mod fault;
 mod figures;
 mod lock;
@@ -12,9 +14,9 @@ mod log;
 mod open;
 mod readers;
 mod tables;
+mod whole;
 mod writer;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +32,7 @@ use figures::Figures;
 use log::Reading;
 use open::Opened;
 use readers::Readers;
-use tables::{Restored, RoomRow};
+use tables::{Restored, RoomRow, Secret};
 use writer::{Job, Writer};
 
 /// What a commit survives that was kept.
@@ -96,7 +98,7 @@ struct Inner {
     thread: Mutex<Option<JoinHandle<()>>>,
     writer: ThreadId,
     readers: Arc<Readers>,
-    ids: Arc<Shared<HashMap<String, i64>>>,
+    secret: Secret,
     figures: Arc<Figures>,
 }
 
@@ -119,14 +121,14 @@ impl SqliteStore {
         let path = opened.path.clone();
         let system = |error| OpenError::System { store: path.clone(), error };
         let readers = Arc::new(Readers::new(path.clone(), path.display().to_string().into()));
-        let (ids, figures) = (Arc::<Shared<_>>::default(), Arc::<Figures>::default());
-        let writer = Writer::new(opened, options.durability, ids.clone(), readers.clone(), figures.clone());
+        let (secret, figures) = (opened.secret, Arc::<Figures>::default());
+        let writer = Writer::new(opened, options.durability, readers.clone(), figures.clone());
         let writer = writer.map_err(system)?;
         let (jobs, given) = channel();
         let thread = std::thread::Builder::new().name("room-store".to_owned());
         let thread = thread.spawn(move || writer.run(&given)).map_err(system)?;
         let (writer, jobs) = (thread.thread().id(), Shared::new(Some(jobs)));
-        let inner = Inner { path, jobs, thread: Mutex::new(Some(thread)), writer, readers, ids, figures };
+        let inner = Inner { path, jobs, thread: Mutex::new(Some(thread)), writer, readers, secret, figures };
         Ok(SqliteStore { inner: Arc::new(inner) })
     }
 
@@ -153,8 +155,7 @@ impl Inner {
     }
 
     fn read(&self, room: &str, reading: &mut Reading) -> Result<(), StoreError> {
-        let id = self.ids.with(|ids| ids.get(room).copied());
-        id.map_or(Ok(()), |id| self.readers.read(id, room, reading))
+        self.readers.read(self.secret.home(room), room, reading)
     }
 
     /// The room's row under a new epoch.
@@ -187,7 +188,20 @@ impl Drop for Inner {
 
 impl Store for SqliteStore {
     fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
-        self.inner.readers.rooms()
+        self.inner.readers.rooms(false)
+    }
+
+    /// Looks at the rows of all rooms.
+    fn awake(&self) -> Result<Vec<StoredRoom>, StoreError> {
+        self.inner.readers.rooms(true)
+    }
+
+    fn find(&self, room: &str) -> Result<Option<StoredRoom>, StoreError> {
+        self.inner.readers.find(self.inner.secret.home(room), room)
+    }
+
+    fn by_code(&self, code: &str) -> Result<Option<String>, StoreError> {
+        self.inner.readers.by_code(code)
     }
 
     /// Reads the log before it takes the room, so that a damaged one stays as it is, and afterwards what its last owner

@@ -139,6 +139,15 @@ impl Allowance {
         Some(done)
     }
 
+    /// Takes back what was counted last, since it was no failure after all.
+    pub(super) fn give_back(&self, address: IpAddr) {
+        let mut accounts = self.lock();
+        let cost = accounts.rate.cost;
+        if let Some(account) = accounts.of.get_mut(&group(address)) {
+            account.full_at = account.full_at.saturating_sub(cost);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Accounts> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -208,6 +217,11 @@ mod tests {
             Some(Some(())),
             "a sixth of a minute brings more"
         );
+        assert!(tries.admits(ip(4), ms(0)));
+        tries.give_back(ip(4));
+        tries.give_back(ip(5));
+        let left = (0..100).filter(|_| tries.admits(ip(4), ms(0))).count();
+        assert_eq!(left, 10, "one was no failure after all");
         let once = |now| (0..100).filter(|_| tries.admits(ip(3), now)).count();
         assert_eq!((once(ms(0)), once(ms(12_000)), once(ms(600_000))), (10, 2, 10));
     }

@@ -20,7 +20,7 @@ use crate::room::journal::Entry;
 use crate::room::journal::entry::StoredSession;
 use crate::room::outside::Outside;
 use crate::room::sessions::{Ended, Session};
-use crate::storage::{Commit, State};
+use crate::storage::{Commit, State, StoredLabel};
 use crate::store::bits::Bits;
 use crate::tick::Tick;
 
@@ -162,8 +162,9 @@ impl<G: Game> Runtime<G> {
         }
         let mut commit = durable.commit(rows, state);
         if std::mem::replace(&mut durable.label, label) != label {
-            let bytes = commit.label.insert(Vec::new());
-            self.room.label().encode(bytes);
+            let (label, mut bytes) = (self.room.label(), Vec::new());
+            label.encode(&mut bytes);
+            commit.label = Some(StoredLabel { code: label.code.clone(), bytes });
         }
         durable.kept(&commit, tick);
         durable.pending = Some((Arc::new(commit), false));

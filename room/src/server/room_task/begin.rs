@@ -1,14 +1,19 @@
 //! A room begins: its game is made, and its log read where it has one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::panic_message;
+use tokio::task::JoinError;
+
+use super::away::turn_away;
+use super::{Desk, panic_message};
+use crate::limits;
 use crate::room::Game;
 use crate::runtime::{Origin, Runtime, Site, WakeError};
-use crate::server::registry::{Make, Place};
+use crate::server::registry::Make;
 use crate::session::code;
-use crate::storage::StoreError;
+use crate::storage::{Store, StoreError, Taken};
 
 /// A room that did not begin.
 pub(super) enum Failed {
@@ -20,25 +25,28 @@ pub(super) enum Failed {
 
 /// Makes the game and its runtime on a thread where taking long disturbs nobody.
 pub(super) async fn begin<G: Game>(
-    place: &Place<G>,
+    desk: &mut Desk<G>,
     site: Site,
     make: Make<G>,
 ) -> Result<Runtime<G>, Failed> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failed::ForNow(format!("no random seed: {error}")))?;
+    let taken = match desk.place.registry.store.clone() {
+        Some(store) => Some(take(desk, store).await?),
+        None => None,
+    };
+    let place = &desk.place;
     let (name, settings) = (place.name.clone(), place.registry.settings.clone());
-    let stored = place.registry.store.is_some();
-    let (threads, store) = (place.registry.threads.clone(), place.registry.store.clone());
+    let (threads, stored) = (place.registry.threads.clone(), taken.is_some());
     let made = tokio::task::spawn_blocking(move || {
-        let mut runtime = match store {
+        let mut runtime = match taken {
             None => {
                 let mut runtime = Runtime::at(site, make(&name), settings, seed)
                     .map_err(|error| Failed::ForGood(code::FAILED, error.to_string()))?;
                 runtime.handle_time(unix_seconds());
                 runtime
             }
-            Some(store) => {
-                let taken = store.take(&name).map_err(of_store)?;
+            Some(taken) => {
                 let fresh = taken.rows.is_empty();
                 let origin = Origin { site, taken, unix: unix_seconds() };
                 let open = || Runtime::open(make(&name), settings, seed, origin).map_err(of_wake);
@@ -70,6 +78,34 @@ pub(super) async fn begin<G: Game>(
     }
     Ok(runtime)
 }
+
+/// Has the store give the room. Should that take longer than anybody waits, who comes is to come again, and the room
+/// waits on.
+async fn take<G: Game>(desk: &mut Desk<G>, store: Arc<dyn Store>) -> Result<Taken, Failed> {
+    let name = desk.place.name.clone();
+    let mut taking = tokio::task::spawn_blocking(move || store.take(&name));
+    let mut told = false;
+    loop {
+        tokio::select! {
+            biased;
+            taken = &mut taking => {
+                let failed = |error: JoinError| Failed::ForNow(format!("the store failed: {error}"));
+                return taken.map_err(failed)?.map_err(of_store);
+            }
+            () = tokio::time::sleep(PATIENCE) => {
+                if !std::mem::replace(&mut told, true) {
+                    tracing::error!(kind = "store_failed", room = desk.place.name, "the store does not give the room");
+                }
+                while let Ok(command) = desk.commands.try_recv() {
+                    turn_away(command, code::BUSY, "the room is not loaded yet; try again");
+                }
+            }
+        }
+    }
+}
+
+/// How long who comes waits for the store to give the room.
+const PATIENCE: Duration = Duration::from_secs(limits::STORE_TAKE_SECONDS);
 
 /// The game failed before there was a room.
 fn in_the_game(message: String) -> Failed {

@@ -139,9 +139,16 @@ async fn carry<G: Game>(
     mut letters: mpsc::Receiver<(String, Payload)>,
 ) -> Done {
     while let Some((to, message)) = letters.recv().await {
-        let Some(commands) = registry.reach(&to, &stop) else {
-            tracing::info!(kind = "mail_lost", room = from, to, "a message to a room that there is not");
-            continue;
+        let commands = match registry.reach(&to, &stop).await {
+            Ok(Some(commands)) => commands,
+            Ok(None) => {
+                tracing::info!(kind = "mail_lost", room = from, to, "a message to a room that there is not");
+                continue;
+            }
+            Err(error) => {
+                tracing::warn!(kind = "mail_lost", room = from, to, "a room cannot be woken: {error:?}");
+                continue;
+            }
         };
         // A room that ends just now gets nothing: at most once.
         let _ = commands.send(Command::Mail { from: from.clone(), message }).await;

@@ -16,6 +16,8 @@ pub(super) struct Keeper {
     under_way: Option<UnderWay>,
     /// The label that the store has, where it was given one.
     pub(super) label: Option<Label>,
+    /// The same, until somebody is told of it.
+    pub(super) news: Option<Label>,
     /// How long the last commits took.
     pub(super) waits: Times,
 }
@@ -44,7 +46,7 @@ pub(super) enum Kept {
 
 impl Keeper {
     pub(super) fn new(store: Arc<dyn Store>) -> Keeper {
-        Keeper { store, under_way: None, label: None, waits: Times::default() }
+        Keeper { store, under_way: None, label: None, news: None, waits: Times::default() }
     }
 
     pub(super) fn give(&mut self, commit: Arc<Commit>) {
@@ -90,8 +92,10 @@ impl Keeper {
         let waited = begun.elapsed();
         match given {
             Ok(()) => {
-                let label = commit.label.as_deref().and_then(|label| Label::decode(label).ok());
-                self.label = label.or(self.label.take());
+                let label = commit.label.as_ref().and_then(|label| Label::decode(&label.bytes).ok());
+                if label.is_some() {
+                    (self.label, self.news) = (label.clone(), label);
+                }
                 self.under_way = None;
                 self.waits.push(waited);
                 Kept::Yes
@@ -127,6 +131,15 @@ mod tests {
     impl Store for Silent {
         fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
             Ok(Vec::new())
+        }
+        fn awake(&self) -> Result<Vec<StoredRoom>, StoreError> {
+            Ok(Vec::new())
+        }
+        fn find(&self, _: &str) -> Result<Option<StoredRoom>, StoreError> {
+            Ok(None)
+        }
+        fn by_code(&self, _: &str) -> Result<Option<String>, StoreError> {
+            Ok(None)
         }
         fn take(&self, _: &str) -> Result<Taken, StoreError> {
             Err(StoreError::Closed)

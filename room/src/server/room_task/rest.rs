@@ -1,9 +1,29 @@
 //! A room comes to rest: what it has not kept yet is kept.
 
 use super::keeper::Kept;
-use super::{Keeper, Outcome, RoomTask};
+use super::{Keeper, RoomTask};
 use crate::room::Game;
-use crate::storage::State;
+use crate::storage::{State, StoreError};
+
+/// Why a room's loop ended.
+pub(super) enum Outcome {
+    Stopped,
+    Unwanted,
+    Failed(String),
+    /// The store does not take what the room has to keep.
+    NotKept(String),
+    /// Another owner has taken the room, which is not to be taken back from it.
+    Lost(String),
+}
+
+impl Outcome {
+    /// What becomes of a room whose commit was refused for good.
+    pub(super) fn refused(error: StoreError) -> Outcome {
+        let fenced = matches!(error, StoreError::Fenced { .. });
+        let message = error.to_string();
+        if fenced { Outcome::Lost(message) } else { Outcome::NotKept(message) }
+    }
+}
 
 impl<G: Game> RoomTask<G> {
     /// What becomes of the room that nobody is in.
@@ -45,6 +65,7 @@ impl<G: Game> RoomTask<G> {
         while self.runtime.awaits_commit() {
             let Some(keeper) = &mut self.keeper else { return Ok(()) };
             settled(keeper).await?;
+            self.publish();
             self.runtime.handle_committed();
             self.drain();
         }
@@ -58,7 +79,7 @@ async fn settled(keeper: &mut Keeper) -> Result<(), Outcome> {
         match keeper.next().await {
             Kept::Yes => return Ok(()),
             Kept::NotYet(..) => {}
-            Kept::No(error) => return Err(Outcome::NotKept(error.to_string())),
+            Kept::No(error) => return Err(Outcome::refused(error)),
         }
     }
 }

@@ -10,7 +10,8 @@ use rusqlite::config::DbConfig;
 use super::checkpoint::wal;
 use super::log::Reading;
 use super::readers::read_slice;
-use super::tables::Index;
+use super::tables::RoomRow;
+use super::whole;
 use crate::limits;
 
 /// How long an end may delete rows; what is left is deleted by the next process.
@@ -43,14 +44,22 @@ fn move_all(db: &Connection) -> rusqlite::Result<bool> {
 }
 
 fn is_sound(db: &Connection, store: &str) -> bool {
-    let Ok((.., rooms)) = Index::load(db) else { return false };
-    rooms.iter().all(|room| {
+    if whole::look(db).is_err() {
+        return false;
+    }
+    let mut last = 0;
+    loop {
+        let room = match RoomRow::after(db, last) {
+            Ok(Some(room)) => room,
+            Ok(None) => return true,
+            Err(_) => return false,
+        };
+        last = room.id;
         let mut reading = Reading::new(false);
-        while !reading.is_whole(room) {
+        while !reading.is_whole(&room) {
             if read_slice(db, room.id, store, &room.name, &mut reading).is_err() {
                 return false;
             }
         }
-        true
-    })
+    }
 }

@@ -33,7 +33,8 @@ pub(super) fn trim(db: &Connection, room: &RoomRow) -> Result<u64, Fault> {
     let id = room.id;
     let end = room.first.min(room.base + limits::STORE_TRIM_ROWS);
     let sql = format!("SELECT length(body) FROM log_{id} WHERE seq >= ?1 AND seq < ?2 ORDER BY seq");
-    let mut statement = db.prepare_cached(&sql)?;
+    // Not kept prepared, as it is needed seldom, and by each room for itself.
+    let mut statement = db.prepare(&sql)?;
     let mut lengths = statement.query([room.base as i64, end as i64])?;
     let (mut base, mut bytes) = (room.base, 0);
     while let Some(row) = lengths.next()? {
@@ -46,8 +47,7 @@ pub(super) fn trim(db: &Connection, room: &RoomRow) -> Result<u64, Fault> {
     if base == room.base {
         return Fault::wrong(format!("the row {base} is missing"));
     }
-    let delete =
-        db.prepare_cached(&format!("DELETE FROM log_{id} WHERE seq < ?1"))?.execute([base as i64])?;
+    let delete = db.execute(&format!("DELETE FROM log_{id} WHERE seq < ?1"), [base as i64])?;
     if delete as u64 != base - room.base {
         return Fault::wrong(format!("rows before {} are there again", room.base));
     }
@@ -89,7 +89,7 @@ impl Reading {
     /// deleted are looked at as well: to delete a row is to follow where it says that its parts are, and those could
     /// be another room's by now.
     pub(super) fn read(&mut self, db: &Connection, room: &RoomRow) -> Result<(), Fault> {
-        let RoomRow { id, base, last, .. } = *room;
+        let &RoomRow { id, base, last, .. } = room;
         // What was deleted since is nobody's loss.
         let gone = base.saturating_sub(self.start).min(self.rows.len() as u64);
         self.rows.drain(..gone as usize);
@@ -98,7 +98,7 @@ impl Reading {
             return Ok(());
         }
         let sql = format!("SELECT seq, checksum, body FROM log_{id} WHERE seq >= ?1 ORDER BY seq");
-        let mut statement = db.prepare_cached(&sql)?;
+        let mut statement = db.prepare(&sql)?;
         let mut rows = statement.query([self.next as i64])?;
         let (mut bytes, mut count) = (0, 0);
         while bytes < SLICE_BYTES && count < SLICE_ROWS {

@@ -9,7 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 use super::SqliteOptions;
 use super::fault::{Fault, OpenError};
 use super::lock::{LockFile, Memory, beside};
-use super::tables::{self, Index, Meta, Restored, RoomRow};
+use super::tables::{self, Meta, Restored, RoomRow, Secret};
+use super::whole::{self, Found};
 use crate::storage::StoreError;
 
 /// How long a statement waits for a lock of SQLite's: only a program outside can have one.
@@ -28,7 +29,7 @@ pub(super) struct Opened {
     pub(super) lock: LockFile,
     pub(super) path: PathBuf,
     pub(super) memory: Memory,
-    pub(super) index: Index,
+    pub(super) secret: Secret,
 }
 
 /// Opens a store, which is made if there is none. What is refused is left as it is.
@@ -50,21 +51,22 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Opened, OpenE
     let db = connect(&path).map_err(|error| named(error.into()))?;
     if is_new(&db).map_err(named)? {
         // Not before the first write: the tables then come in one transaction, and the mode before them.
-        write_ahead(&db).and_then(|()| tables::create(&db, Meta { mark: 0, rooms: 0 })).map_err(named)?;
+        let secret = random().map_err(|error| OpenError::System { store: path.clone(), error })?;
+        write_ahead(&db).and_then(|()| tables::create(&db, Meta::new(secret))).map_err(named)?;
     } else {
         identify(&db, &path)?;
         if !wal {
             whole_length(&db, &path).map_err(named)?;
         }
     }
-    let (index, meta, rooms) = Index::load(&db).map_err(named)?;
+    let found = whole::look(&db).map_err(named)?;
     write_ahead(&db).map_err(named)?;
-    let memory = mark(&db, &mut lock, &path, remembered, meta, rooms)?;
+    let memory = mark(&db, &mut lock, &path, remembered, found)?;
     if let Some(bytes) = options.max_bytes {
         limit(&db, bytes).map_err(named)?;
     }
     db.pragma_update(None, "fullfsync", options.durability.syncs()).map_err(|error| named(error.into()))?;
-    Ok(Opened { db, lock, path, memory, index })
+    Ok(Opened { db, lock, path, memory, secret: found.meta.secret })
 }
 
 /// Connects to the file with the settings that all connections have.
@@ -173,25 +175,21 @@ fn mark(
     lock: &mut LockFile,
     path: &Path,
     remembered: Option<Memory>,
-    meta: Meta,
-    rooms: Vec<RoomRow>,
+    Found { meta, count }: Found,
 ) -> Result<Memory, OpenError> {
     let store = path.display().to_string();
     let system = |error| OpenError::System { store: beside(path, ".lock"), error };
-    let count = rooms.iter().map(|room| room.last + room.epoch).sum();
     let same = remembered.is_some_and(|memory| memory.marks.contains(&meta.mark) && memory.count <= count);
-    let restored = !same && !rooms.is_empty();
+    let restored = !same && meta.rooms > 0;
     if restored {
         tracing::warn!(
             kind = "store_restored",
             store,
-            rooms = rooms.len(),
+            rooms = meta.rooms,
             "the store was put back from a copy"
         );
     }
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| system(std::io::Error::other(error.to_string())))?;
-    let next = u128::from_ne_bytes(bytes);
+    let next = random().map_err(system)?;
     if !restored {
         // A crash before the next write of this file must find the store's mark in it, whichever it has by then.
         lock.write_synced(Memory { marks: [meta.mark, next], count }).map_err(system)?;
@@ -200,8 +198,12 @@ fn mark(
         db.pragma_update(None, "synchronous", "FULL")?;
         let transaction = db.unchecked_transaction()?;
         Meta { mark: next, ..meta }.save(db)?;
-        for room in rooms.into_iter().filter(|_| restored) {
-            RoomRow { restored: Restored::Untold, ..room }.save(db)?;
+        if restored {
+            let mut last = 0;
+            while let Some(room) = RoomRow::after(db, last)? {
+                last = room.id;
+                RoomRow { restored: Restored::Untold, ..room }.save(db)?;
+            }
         }
         transaction.commit()?;
         Ok(db.pragma_update(None, "synchronous", "NORMAL")?)
@@ -210,4 +212,10 @@ fn mark(
     let memory = Memory { marks: [next, next], count };
     lock.write_synced(memory).map_err(system)?;
     Ok(memory)
+}
+
+fn random() -> std::io::Result<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(u128::from_ne_bytes(bytes))
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::codes;
+use super::fault::Fault;
 use super::log::Reading;
 use super::open::connect;
-use super::tables::RoomRow;
+use super::tables::{Place, RoomRow};
 use crate::storage::{StoreError, StoredRoom};
 
 /// Connections that are kept open while nobody reads.
@@ -56,7 +58,7 @@ impl Readers {
             Some(db) => db,
             None => connect(&self.path)
                 .and_then(|db| db.pragma_update(None, "query_only", true).map(|()| db))
-                .map_err(|error| super::fault::Fault::from(error).of_store(&self.store))?,
+                .map_err(|error| Fault::from(error).of_store(&self.store))?,
         };
         let read = read(&db)?;
         let mut pool = self.pool();
@@ -66,17 +68,48 @@ impl Readers {
         Ok(read)
     }
 
-    /// The rooms that have something, by name.
-    pub(super) fn rooms(&self) -> Result<Vec<StoredRoom>, StoreError> {
-        let all = self.with(|db| RoomRow::all(db).map_err(|fault| fault.of_store(&self.store)))?;
-        let mut rooms: Vec<_> = all.into_iter().filter_map(RoomRow::stored).collect();
+    /// Has rows read that all rooms share.
+    fn shared<R>(&self, read: impl FnOnce(&Connection) -> Result<R, Fault>) -> Result<R, StoreError> {
+        self.with(|db| read(db).map_err(|fault| fault.of_store(&self.store)))
+    }
+
+    /// The rooms that have something, or those of them that are awake, by name.
+    pub(super) fn rooms(&self, awake: bool) -> Result<Vec<StoredRoom>, StoreError> {
+        let mut rooms = Vec::new();
+        self.shared(|db| {
+            RoomRow::each(db, |row| {
+                rooms.extend(row.stored().filter(|room| room.awake || !awake));
+                Ok(())
+            })
+        })?;
         rooms.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(rooms)
     }
 
+    /// The room of a name that has its home there.
+    pub(super) fn find(&self, home: i64, room: &str) -> Result<Option<StoredRoom>, StoreError> {
+        self.shared(|db| match RoomRow::find(db, home, room)? {
+            Place::Row(row) => Ok(row.stored()),
+            Place::Free(_) => Ok(None),
+        })
+    }
+
+    /// The name of the room that has a code.
+    pub(super) fn by_code(&self, code: &str) -> Result<Option<String>, StoreError> {
+        self.shared(|db| {
+            // Both rows as they were at one time.
+            let transaction = db.unchecked_transaction()?;
+            let row = codes::room(db, code)?.map(|id| RoomRow::load(db, id)).transpose()?;
+            transaction.rollback()?;
+            Ok(row.flatten().map(|row| row.name))
+        })
+    }
+
     /// Reads a room's log up to its last row, in transactions so short that none keeps the WAL from starting anew.
-    pub(super) fn read(&self, id: i64, room: &str, reading: &mut Reading) -> Result<(), StoreError> {
+    pub(super) fn read(&self, home: i64, room: &str, reading: &mut Reading) -> Result<(), StoreError> {
         self.with(|db| {
+            let place = RoomRow::find(db, home, room).map_err(|fault| fault.of_store(&self.store))?;
+            let Place::Row(RoomRow { id, .. }) = place else { return Ok(()) };
             loop {
                 match read_slice(db, id, &self.store, room, reading)? {
                     Some(row) if !reading.is_whole(&row) => {}
@@ -114,7 +147,7 @@ pub(super) fn read_slice(
     room: &str,
     reading: &mut Reading,
 ) -> Result<Option<RoomRow>, StoreError> {
-    let shared = |error: rusqlite::Error| super::fault::Fault::from(error).of_store(store);
+    let shared = |error: rusqlite::Error| Fault::from(error).of_store(store);
     let transaction = db.unchecked_transaction().map_err(shared)?;
     let row = RoomRow::load(db, id).map_err(|fault| fault.of_store(store))?;
     if let Some(row) = &row {

@@ -1,28 +1,37 @@
-//! The tables of the file, and the two that all rooms share: `meta`, of one row, and `rooms`.
+//! The tables of the file, and two of the three that all rooms share: `meta`, of one row, and `rooms`. The third is
+//! [`codes`](super::codes).
 //!
-//! Each of their rows has a checksum, and `meta` counts the rooms, whose IDs have no gaps, so that a damaged page of
-//! theirs is noticed whatever became of it. Names have no index: a damaged one would hide a room, which would then be
-//! made anew. They are looked up in memory.
-
-use std::collections::{HashMap, HashSet};
+//! A room's row is found by its name without an index, since a damaged one would hide a room, which would then be made
+//! anew: its ID is a hash of the name, or the next one that is free where another name has that. Names come from
+//! players, so the hash has a key that nobody knows: nobody can make many names that begin at one ID. No row is ever
+//! deleted, so those between the hash and the room stay.
+//!
+//! Each row has a checksum, and `meta` has the number of rooms and their IDs, one XORed with the other, so that a
+//! damaged page is noticed whatever became of it.
 
 use flate2::Crc;
 use rusqlite::{Connection, OptionalExtension, Row};
+use sha2::{Digest, Sha256};
 
+use super::codes;
 use super::fault::Fault;
-use crate::storage::{State, StoredRoom};
+use crate::storage::{State, StoredLabel, StoredRoom};
 
 /// Says that a database is a store of rooms: "ROOM".
 pub(super) const APPLICATION: u32 = 0x524f_4f4d;
 /// The version of the tables.
 pub(super) const FORMAT: u32 = 1;
 
-const META: &str = "CREATE TABLE meta(id INTEGER PRIMARY KEY, mark TEXT NOT NULL, rooms INTEGER NOT NULL, \
-                    checksum INTEGER NOT NULL)";
-const ROOMS: &str = "CREATE TABLE rooms(id INTEGER PRIMARY KEY, name TEXT NOT NULL, epoch INTEGER NOT NULL, \
-                     base INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, state TEXT NOT NULL, \
-                     label BLOB NOT NULL, restored INTEGER NOT NULL, checksum INTEGER NOT NULL)";
-const COLUMNS: &str = "id, name, epoch, base, first, last, state, label, restored, checksum";
+pub(super) const META: &str = "CREATE TABLE meta(id INTEGER PRIMARY KEY, mark TEXT NOT NULL, \
+                               secret TEXT NOT NULL, rooms INTEGER NOT NULL, ids INTEGER NOT NULL, \
+                               checksum INTEGER NOT NULL)";
+pub(super) const ROOMS: &str = "CREATE TABLE rooms(id INTEGER PRIMARY KEY, name TEXT NOT NULL, \
+                                epoch INTEGER NOT NULL, base INTEGER NOT NULL, first INTEGER NOT NULL, \
+                                last INTEGER NOT NULL, state TEXT NOT NULL, code TEXT NOT NULL, \
+                                label BLOB NOT NULL, restored INTEGER NOT NULL, log INTEGER NOT NULL, \
+                                opening INTEGER NOT NULL, checksum INTEGER NOT NULL)";
+const COLUMNS: &str =
+    "id, name, epoch, base, first, last, state, code, label, restored, log, opening, checksum";
 
 /// The statement that makes a room's log.
 pub(super) fn log_table(id: i64) -> String {
@@ -77,14 +86,39 @@ pub(super) struct RoomRow {
     /// The last row.
     pub(super) last: u64,
     pub(super) kept: Kept,
-    pub(super) label: Vec<u8>,
+    /// Invariant: where there is a code, its row in [`codes`](super::codes) leads here.
+    pub(super) label: StoredLabel,
     pub(super) restored: Restored,
+    /// Whether there is a table for its log.
+    pub(super) log: bool,
+    /// Which opening of the store gave the room to its owner, and so read its log whole before. From others nothing
+    /// is deleted: see [`log::Reading::read`](super::log::Reading::read).
+    pub(super) opening: u64,
+}
+
+/// What is where a name's row would be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Row(RoomRow),
+    /// It would get this ID.
+    Free(i64),
 }
 
 impl RoomRow {
     pub(super) fn new(id: i64, name: &str) -> RoomRow {
-        let (name, label, restored) = (name.to_owned(), Vec::new(), Restored::No);
-        RoomRow { id, name, epoch: 0, base: 1, first: 1, last: 0, kept: Kept::New, label, restored }
+        RoomRow {
+            id,
+            name: name.to_owned(),
+            epoch: 0,
+            base: 1,
+            first: 1,
+            last: 0,
+            kept: Kept::New,
+            label: StoredLabel::default(),
+            restored: Restored::No,
+            log: false,
+            opening: 0,
+        }
     }
 
     /// What users see of it.
@@ -103,9 +137,11 @@ impl RoomRow {
     fn checksum(&self) -> i64 {
         let mut sum = Sum::default();
         sum.numbers(&[self.id as u64, self.epoch, self.base, self.first, self.last, self.restored as u64]);
-        sum.bytes(self.name.as_bytes());
-        sum.bytes(self.state().as_bytes());
-        sum.bytes(&self.label);
+        sum.numbers(&[self.log.into(), self.opening]);
+        for text in [&self.name, self.state(), &self.label.code] {
+            sum.bytes(text.as_bytes());
+        }
+        sum.bytes(&self.label.bytes);
         sum.value()
     }
 
@@ -114,32 +150,75 @@ impl RoomRow {
         let id = row.get(0)?;
         let wrong = || Fault::Wrong(format!("the row {id} of its table rooms is not what was written"));
         let state: String = row.get(6)?;
-        let kept = KEPT.iter().find(|(_, text)| *text == state).ok_or_else(wrong)?.0;
-        let restored = *RESTORED.get(number(8)? as usize).ok_or_else(wrong)?;
-        let (epoch, base, first, last) = (number(2)?, number(3)?, number(4)?, number(5)?);
-        let room =
-            RoomRow { id, name: row.get(1)?, epoch, base, first, last, kept, label: row.get(7)?, restored };
+        let room = RoomRow {
+            id,
+            name: row.get(1)?,
+            epoch: number(2)?,
+            base: number(3)?,
+            first: number(4)?,
+            last: number(5)?,
+            kept: KEPT.iter().find(|(_, text)| *text == state).ok_or_else(wrong)?.0,
+            label: StoredLabel { code: row.get(7)?, bytes: row.get(8)? },
+            restored: *RESTORED.get(number(9)? as usize).ok_or_else(wrong)?,
+            log: number(10)? == 1,
+            opening: number(11)?,
+        };
+        let RoomRow { base, first, last, .. } = room;
         let sound = 1 <= base && base <= first && first - 1 <= last && last < i64::MAX as u64;
-        if room.checksum() != row.get::<_, i64>(9)? || !sound { Err(wrong()) } else { Ok(room) }
+        if room.checksum() != row.get::<_, i64>(12)? || !sound { Err(wrong()) } else { Ok(room) }
     }
 
     pub(super) fn load(db: &Connection, id: i64) -> Result<Option<RoomRow>, Fault> {
-        let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM rooms WHERE id = ?1"))?;
+        RoomRow::one(db, "id = ?1", id)
+    }
+
+    /// The one with the next higher ID.
+    pub(super) fn after(db: &Connection, id: i64) -> Result<Option<RoomRow>, Fault> {
+        RoomRow::one(db, "id > ?1 ORDER BY id LIMIT 1", id)
+    }
+
+    fn one(db: &Connection, which: &str, id: i64) -> Result<Option<RoomRow>, Fault> {
+        let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM rooms WHERE {which}"))?;
         statement.query_row([id], |row| Ok(RoomRow::read(row))).optional()?.transpose()
     }
 
-    pub(super) fn all(db: &Connection) -> Result<Vec<RoomRow>, Fault> {
+    /// The row of a name, which is at its home or behind it.
+    pub(super) fn find(db: &Connection, home: i64, name: &str) -> Result<Place, Fault> {
+        let mut id = home;
+        loop {
+            match RoomRow::load(db, id)? {
+                None => return Ok(Place::Free(id)),
+                Some(row) if row.name == name => return Ok(Place::Row(row)),
+                Some(_) => id = if id == i64::MAX { 1 } else { id + 1 },
+            }
+        }
+    }
+
+    /// Looks at all rows, in the order of their IDs.
+    pub(super) fn each(
+        db: &Connection,
+        mut look: impl FnMut(RoomRow) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM rooms ORDER BY id"))?;
         let mut rows = statement.query([])?;
-        let mut all = Vec::new();
         while let Some(row) = rows.next()? {
-            all.push(RoomRow::read(row)?);
+            look(RoomRow::read(row)?)?;
         }
-        Ok(all)
+        Ok(())
+    }
+
+    /// Writes a row that there was not.
+    pub(super) fn create(&self, db: &Connection) -> Result<(), Fault> {
+        self.write(db, "INSERT")
     }
 
     pub(super) fn save(&self, db: &Connection) -> Result<(), Fault> {
-        let sql = format!("REPLACE INTO rooms({COLUMNS}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+        self.write(db, "REPLACE")
+    }
+
+    fn write(&self, db: &Connection, verb: &str) -> Result<(), Fault> {
+        let values = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13";
+        let sql = format!("{verb} INTO rooms({COLUMNS}) VALUES({values})");
         let number = |number: u64| number as i64;
         db.prepare_cached(&sql)?.execute((
             self.id,
@@ -149,11 +228,33 @@ impl RoomRow {
             number(self.first),
             number(self.last),
             self.state(),
-            &self.label,
+            &self.label.code,
+            &self.label.bytes,
             self.restored as i64,
+            i64::from(self.log),
+            number(self.opening),
             self.checksum(),
         ))?;
         Ok(())
+    }
+}
+
+/// The key of the hash that gives rooms their IDs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Secret(pub(super) u128);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    /// The ID that the room of a name has, unless another was there before: 1 to 2^63 - 1.
+    pub(super) fn home(self, name: &str) -> i64 {
+        let hash = Sha256::new().chain_update(self.0.to_le_bytes()).chain_update(name).finalize();
+        let first = hash.iter().take(8).fold(0, |number, byte| number << 8 | i64::from(*byte));
+        (first & i64::MAX).max(1)
     }
 }
 
@@ -162,102 +263,62 @@ impl RoomRow {
 pub(super) struct Meta {
     /// A random number of the last opening.
     pub(super) mark: u128,
+    pub(super) secret: Secret,
     /// How many rooms there are.
     pub(super) rooms: u64,
+    /// Their IDs, XORed.
+    pub(super) ids: i64,
 }
 
 impl Meta {
+    /// That of a store without rooms.
+    pub(super) fn new(secret: u128) -> Meta {
+        Meta { mark: 0, secret: Secret(secret), rooms: 0, ids: 0 }
+    }
+
     fn checksum(self) -> i64 {
         let mut sum = Sum::default();
-        sum.numbers(&[self.mark as u64, (self.mark >> 64) as u64, self.rooms]);
+        let halves = |number: u128| [number as u64, (number >> 64) as u64];
+        sum.numbers(&halves(self.mark));
+        sum.numbers(&halves(self.secret.0));
+        sum.numbers(&[self.rooms, self.ids as u64]);
         sum.value()
     }
 
     pub(super) fn load(db: &Connection) -> Result<Meta, Fault> {
-        let mut statement = db.prepare_cached("SELECT mark, rooms, checksum FROM meta WHERE id = 1")?;
-        let read =
-            |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
-        let (mark, rooms, checksum) = statement.query_row([], read)?;
-        let meta = u128::from_str_radix(&mark, 16).map(|mark| Meta { mark, rooms: rooms as u64 });
-        match meta {
-            Ok(meta) if meta.checksum() == checksum => Ok(meta),
+        let sql = "SELECT mark, secret, rooms, ids, checksum FROM meta WHERE id = 1";
+        let read = |row: &Row<'_>| {
+            let number = |column| Ok(u128::from_str_radix(&row.get::<_, String>(column)?, 16).ok());
+            let (mark, secret): (_, rusqlite::Result<_>) = (number(0)?, number(1));
+            let (rooms, ids) = (row.get::<_, i64>(2)? as u64, row.get(3)?);
+            let meta =
+                mark.zip(secret?).map(|(mark, secret)| Meta { mark, secret: Secret(secret), rooms, ids });
+            Ok((meta, row.get::<_, i64>(4)?))
+        };
+        match db.prepare_cached(sql)?.query_row([], read)? {
+            (Some(meta), checksum) if meta.checksum() == checksum => Ok(meta),
             _ => Fault::wrong("the row of its table meta is not what was written"),
         }
     }
 
     pub(super) fn save(self, db: &Connection) -> Result<(), Fault> {
-        let mut statement =
-            db.prepare_cached("REPLACE INTO meta(id, mark, rooms, checksum) VALUES(1, ?1, ?2, ?3)")?;
-        statement.execute((format!("{:032x}", self.mark), self.rooms as i64, self.checksum()))?;
+        let sql = "REPLACE INTO meta(id, mark, secret, rooms, ids, checksum) VALUES(1, ?1, ?2, ?3, ?4, ?5)";
+        let text = |number: u128| format!("{number:032x}");
+        let (mark, secret) = (text(self.mark), text(self.secret.0));
+        db.prepare_cached(sql)?.execute((mark, secret, self.rooms as i64, self.ids, self.checksum()))?;
         Ok(())
-    }
-}
-
-/// What is kept in memory of the shared tables.
-#[derive(Debug, Default)]
-pub(super) struct Index {
-    pub(super) ids: HashMap<String, i64>,
-    /// The rooms that have a table for their log.
-    pub(super) logs: HashSet<i64>,
-}
-
-impl Index {
-    /// Reads all that rooms share, and looks whether it fits together.
-    pub(super) fn load(db: &Connection) -> Result<(Index, Meta, Vec<RoomRow>), Fault> {
-        let logs = read_schema(db)?;
-        let meta = Meta::load(db)?;
-        let rooms = RoomRow::all(db)?;
-        let ids: HashMap<_, _> = rooms.iter().map(|room| (room.name.clone(), room.id)).collect();
-        let numbered = rooms.iter().zip(1..).all(|(room, id)| room.id == id);
-        if meta.rooms != rooms.len() as u64 || ids.len() != rooms.len() || !numbered {
-            return Fault::wrong(format!("it has {} rooms where {} were written", rooms.len(), meta.rooms));
-        }
-        if let Some(room) = rooms.iter().find(|room| room.base <= room.last && !logs.contains(&room.id)) {
-            return Fault::wrong(format!("it has lost the table of room {}", room.name));
-        }
-        Ok((Index { ids, logs }, meta, rooms))
     }
 }
 
 /// Makes the tables of a new file.
 pub(super) fn create(db: &Connection, meta: Meta) -> Result<(), Fault> {
     let transaction = db.unchecked_transaction()?;
+    let codes = codes::TABLE;
     db.execute_batch(&format!(
-        "{META}; {ROOMS}; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
+        "{META}; {ROOMS}; {codes}; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
     ))?;
     meta.save(db)?;
     Ok(transaction.commit()?)
-}
-
-/// The logs that there are, by the list of all tables. Each must be what was made and have pages of its own. Tables
-/// and views that somebody added are let alone.
-fn read_schema(db: &Connection) -> Result<HashSet<i64>, Fault> {
-    let mut statement = db.prepare("SELECT name, tbl_name, rootpage, sql FROM sqlite_schema")?;
-    let mut rows = statement.query([])?;
-    let (mut logs, mut roots, mut shared) = (HashSet::new(), HashSet::new(), 0);
-    while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
-        let sql: Option<String> = row.get(3)?;
-        let root: Option<i64> = row.get(2)?;
-        if root.is_some_and(|root| root > 0 && !roots.insert(root)) {
-            return Fault::wrong(format!("its table {name} begins where another does"));
-        }
-        let id = name.strip_prefix("log_").and_then(|id| id.parse::<i64>().ok());
-        let made = match (name.as_str(), id) {
-            ("meta", _) => META.to_owned(),
-            ("rooms", _) => ROOMS.to_owned(),
-            (_, Some(id)) => log_table(id),
-            _ => continue,
-        };
-        if sql.as_ref() != Some(&made) || row.get::<_, String>(1)? != name {
-            return Fault::wrong(format!("its table {name} is not what was made"));
-        }
-        match id {
-            Some(id) => _ = logs.insert(id),
-            None => shared += 1,
-        }
-    }
-    if shared == 2 { Ok(logs) } else { Fault::wrong("it has lost a table that all rooms share") }
 }
 
 /// A CRC-32 of values that cannot be taken for one another.
@@ -276,5 +337,38 @@ impl Sum {
 
     pub(super) fn value(&self) -> i64 {
         self.0.sum().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooms_whose_names_begin_at_one_id_are_each_found() {
+        let db = Connection::open_in_memory().expect("a database");
+        create(&db, Meta::new(1)).expect("tables");
+        // The last ID, so that the next one is the first.
+        let home = i64::MAX;
+        let mut ids = Vec::new();
+        for name in ["a", "b", "c"] {
+            let Ok(Place::Free(id)) = RoomRow::find(&db, home, name) else { panic!("{name} is there") };
+            RoomRow::new(id, name).create(&db).expect("a row");
+            ids.push(id);
+        }
+        assert_eq!(ids, [i64::MAX, 1, 2]);
+        for (name, id) in ["a", "b", "c"].into_iter().zip(ids) {
+            let found = RoomRow::find(&db, home, name).expect("it is sound");
+            assert_eq!(found, Place::Row(RoomRow::new(id, name)));
+        }
+        assert!(RoomRow::new(2, "d").create(&db).is_err(), "no room takes the place of another");
+    }
+
+    #[test]
+    fn an_id_depends_on_the_name_and_on_the_stores_own_key() {
+        let home = |key, name| Secret(key).home(name);
+        assert_eq!(home(7, "forest"), home(7, "forest"));
+        assert!(home(7, "forest") != home(8, "forest") && home(7, "forest") != home(7, "forest2"));
+        assert!((0..1000).all(|key| home(key, "forest") > 0));
     }
 }

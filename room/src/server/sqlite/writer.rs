@@ -4,7 +4,7 @@
 //! refused changes nothing of another. Where a transaction is lost as a whole, as when the disk is full, each of its
 //! commits is tried again alone, and has an error of its own.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,13 +21,16 @@ use super::figures::Figures;
 use super::lock::{LockFile, Memory};
 use super::open::Opened;
 use super::readers::Readers;
-use super::tables::{Index, Kept, Meta, Restored, RoomRow, log_table};
-use super::{closing, log};
-use crate::storage::{Commit, Done, State, StoreError};
-use crate::sync::workers::Shared;
+use super::tables::{Kept, Meta, Place, Restored, RoomRow, Secret, log_table};
+use super::{closing, codes, log};
+use crate::storage::{Commit, Done, State, StoreError, StoredLabel};
 
 /// The most commits of one transaction.
 const BATCH: usize = 256;
+
+/// How many rooms go to sleep until the statements are let go that were prepared, those of their logs among them. What
+/// is still needed is prepared anew, which takes no longer than a few rooms' sleep is worth.
+const SLEPT: usize = 8;
 
 /// What the writer is asked for.
 pub(super) enum Job {
@@ -46,15 +49,13 @@ pub(super) struct Writer {
     db: Connection,
     lock: LockFile,
     memory: Memory,
-    index: Index,
-    /// Whether the index is to be read again, since something that it has was taken back.
-    stale: bool,
+    secret: Secret,
     /// The path, as errors name it.
     store: Arc<str>,
-    /// The rooms' IDs as far as they are committed, for readers.
-    ids: Arc<Shared<HashMap<String, i64>>>,
-    /// Rooms whose logs were read whole by this process. From others nothing is deleted: see [`log::Reading::read`].
-    sound: HashSet<i64>,
+    /// Stands in the row of each room that this process was given.
+    opening: u64,
+    /// Rooms that were put to sleep since the statements were let go.
+    slept: usize,
     /// Rooms with rows that are to be deleted.
     trims: BTreeSet<i64>,
     durability: Durability,
@@ -72,7 +73,6 @@ pub(super) struct Writer {
 struct Outcome {
     /// Rows and epochs that were added.
     count: u64,
-    made: Option<(String, i64)>,
     row: Option<RoomRow>,
 }
 
@@ -80,30 +80,26 @@ impl Writer {
     pub(super) fn new(
         opened: Opened,
         durability: Durability,
-        ids: Arc<Shared<HashMap<String, i64>>>,
         readers: Arc<Readers>,
         figures: Arc<Figures>,
     ) -> std::io::Result<Writer> {
-        let Opened { db, lock, path, memory, index } = opened;
+        let Opened { db, lock, path, memory, secret } = opened;
         let checkpointer = Some(Checkpointer::start(&path, &db, figures.clone())?);
         let (store, trims) = (path.display().to_string().into(), BTreeSet::new());
-        let (stale, unsynced, sound, synced) = (false, false, HashSet::new(), Instant::now());
-        ids.with(|ids| ids.clone_from(&index.ids));
         Ok(Writer {
             checkpointer,
             db,
             lock,
             memory,
-            index,
-            stale,
+            secret,
             store,
-            ids,
-            sound,
+            opening: (memory.marks[0] >> 65) as u64,
+            slept: 0,
             trims,
             durability,
             full: false,
-            synced,
-            unsynced,
+            synced: Instant::now(),
+            unsynced: false,
             readers,
             figures,
         })
@@ -199,14 +195,18 @@ impl Writer {
             }
             Ok(answers)
         })?;
-        let kept = jobs.iter().zip(&answers);
-        let kept = kept.filter(|(job, answer)| matches!(job, Job::Commit(..)) && answer.is_ok()).count();
-        self.figures.commits.fetch_add(kept as u64, Relaxed);
+        for (job, answer) in jobs.iter().zip(&answers) {
+            if let (Job::Commit(commit, _), Ok(_)) = (job, answer) {
+                self.figures.commits.fetch_add(1, Relaxed);
+                self.slept += usize::from(commit.state != State::Awake);
+            }
+        }
+        if self.slept >= SLEPT {
+            self.slept = 0;
+            self.db.flush_prepared_statement_cache();
+        }
         let mut kept = |outcome: Outcome| {
             self.memory.count += outcome.count;
-            if let Some((name, id)) = outcome.made {
-                self.ids.with(|ids| ids.insert(name, id));
-            }
             outcome.row
         };
         let answers = answers.into_iter().map(|answer| answer.map(&mut kept)).collect();
@@ -232,7 +232,6 @@ impl Writer {
         self.execute("BEGIN IMMEDIATE")?;
         let result = work(self).and_then(|result| self.execute("COMMIT").map(|()| result));
         if result.is_err() {
-            self.stale = true;
             if !self.db.is_autocommit() {
                 // It may have ended by itself meanwhile.
                 _ = self.execute("ROLLBACK");
@@ -255,25 +254,15 @@ impl Writer {
         work: impl FnOnce(&mut Writer) -> Result<R, StoreError>,
     ) -> Result<Result<R, StoreError>, StoreError> {
         self.execute("SAVEPOINT one")?;
-        let result = self.refresh().and_then(|()| work(self));
+        let result = work(self);
         if let Err(error) = &result {
             if self.db.is_autocommit() {
                 return Err(error.clone());
             }
             self.execute("ROLLBACK TO one")?;
-            // These are found before anything is written.
-            self.stale |= !matches!(error, StoreError::Fenced { .. } | StoreError::Gap { .. });
         }
         self.execute("RELEASE one")?;
         Ok(result)
-    }
-
-    fn refresh(&mut self) -> Result<(), StoreError> {
-        if self.stale {
-            (self.index, ..) = Index::load(&self.db).map_err(|fault| fault.of_store(&self.store))?;
-            self.stale = false;
-        }
-        Ok(())
     }
 
     fn execute(&self, sql: &str) -> Result<(), StoreError> {
@@ -289,26 +278,28 @@ impl Writer {
     }
 
     fn take(&mut self, room: &str) -> Result<Outcome, Fault> {
-        let mut made = None;
-        let mut row = match self.index.ids.get(room) {
-            Some(id) => self.row(*id)?,
-            None => {
+        let mut row = match self.find(room)? {
+            Place::Row(row) => row,
+            Place::Free(id) => {
                 let meta = Meta::load(&self.db)?;
-                let id = meta.rooms as i64 + 1;
-                Meta { rooms: id as u64, ..meta }.save(&self.db)?;
-                self.index.ids.insert(room.to_owned(), id);
-                made = Some((room.to_owned(), id));
-                RoomRow::new(id, room)
+                Meta { rooms: meta.rooms + 1, ids: meta.ids ^ id, ..meta }.save(&self.db)?;
+                let row = RoomRow::new(id, room);
+                row.create(&self.db)?;
+                row
             }
         };
         row.epoch += 1;
+        row.opening = self.opening;
         if row.restored == Restored::Untold {
             row.restored = Restored::Told;
         }
         row.save(&self.db)?;
-        self.sound.insert(row.id);
         self.trim_later(&row);
-        Ok(Outcome { count: 1, made, row: Some(row) })
+        Ok(Outcome { count: 1, row: Some(row) })
+    }
+
+    fn find(&self, room: &str) -> Result<Place, Fault> {
+        RoomRow::find(&self.db, self.secret.home(room), room)
     }
 
     fn row(&self, id: i64) -> Result<RoomRow, Fault> {
@@ -320,10 +311,10 @@ impl Writer {
     fn keep(&mut self, commit: &Commit) -> Result<Outcome, StoreError> {
         let Commit { epoch, first, .. } = *commit;
         let name = || commit.room.to_string();
-        let Some(id) = self.index.ids.get(&*commit.room).copied() else {
+        let of_store = |fault: Fault| fault.of_store(&self.store);
+        let Place::Row(mut row) = self.find(&commit.room).map_err(of_store)? else {
             return Err(StoreError::Fenced { room: name(), epoch, newest: 0 });
         };
-        let mut row = self.row(id).map_err(|fault| fault.of_store(&self.store))?;
         if row.epoch != epoch {
             return Err(StoreError::Fenced { room: name(), epoch, newest: row.epoch });
         }
@@ -336,36 +327,39 @@ impl Writer {
         }
         let added = if commit.state == State::Gone { 0 } else { added };
         if added > 0 {
-            self.append(id, first, &commit.rows).map_err(|fault| fault.of_room(&self.store, &commit.room))?;
+            self.append(&mut row, commit).map_err(|fault| fault.of_room(&self.store, &commit.room))?;
         }
         row.last += added;
         row.first = row.first.max(commit.forget.min(row.last + 1));
         row.kept = commit.state.into();
-        if let Some(label) = &commit.label {
-            row.label.clone_from(label);
-        }
-        if commit.state == State::Gone {
+        let gone = commit.state == State::Gone;
+        if gone {
             row.first = row.last + 1;
-            row.label.clear();
+        }
+        let label =
+            if gone { Some(StoredLabel::default()) } else { commit.label.as_ref().map(StoredLabel::checked) };
+        if let Some(label) = label {
+            codes::give(&self.db, &mut row, &label.code).map_err(of_store)?;
+            row.label.bytes = label.bytes;
         }
         if row.restored == Restored::Told {
             row.restored = Restored::No;
         }
-        row.save(&self.db).map_err(|fault| fault.of_store(&self.store))?;
+        row.save(&self.db).map_err(of_store)?;
         self.trim_later(&row);
         Ok(Outcome { count: added, ..Outcome::default() })
     }
 
-    fn append(&mut self, id: i64, first: u64, rows: &[Vec<u8>]) -> Result<(), Fault> {
-        if self.index.logs.insert(id) {
-            self.db.execute_batch(&log_table(id))?;
+    fn append(&self, row: &mut RoomRow, commit: &Commit) -> Result<(), Fault> {
+        if !std::mem::replace(&mut row.log, true) {
+            self.db.execute_batch(&log_table(row.id))?;
         }
-        log::append(&self.db, id, first, rows)
+        log::append(&self.db, row.id, commit.first, &commit.rows)
     }
 
     fn trim_later(&mut self, row: &RoomRow) {
-        let left = row.base < row.first || row.kept == Kept::Gone && self.index.logs.contains(&row.id);
-        if left && self.sound.contains(&row.id) {
+        let left = row.base < row.first || row.kept == Kept::Gone && row.log;
+        if left && row.opening == self.opening {
             self.trims.insert(row.id);
         }
     }
@@ -398,7 +392,7 @@ impl Writer {
             row.base = log::trim(&self.db, &row).map_err(|fault| fault.of_room(&self.store, &row.name))?;
         }
         let gone = row.kept == Kept::Gone && row.base > row.last;
-        if gone && self.index.logs.remove(&id) {
+        if gone && std::mem::take(&mut row.log) {
             let drop = self.db.execute_batch(&format!("DROP TABLE log_{id}"));
             drop.map_err(|error| Fault::from(error).of_room(&self.store, &row.name))?;
         }
