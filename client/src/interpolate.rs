@@ -116,7 +116,7 @@ impl Interpolation {
             }
         }
         let longest = if self.kinds.is_empty() { 1 } else { periods.values().copied().max().unwrap_or(1) };
-        self.newest = Newest::new(tick, complete, changed, longest);
+        self.newest = self.newest.next(tick, complete, changed, longest);
     }
 
     /// All stand where the last update has them.

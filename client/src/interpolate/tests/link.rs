@@ -53,8 +53,8 @@ pub(super) struct Link<G: Game> {
     /// Whether the room's ticks run, for one that a tool holds.
     pub(super) running: bool,
     ticks: u64,
-    /// The ticks of all updates, and whether they said that all rests.
-    pub(super) sent: Vec<(u64, bool)>,
+    /// The ticks of all updates, and up to which they said that nothing lags behind.
+    pub(super) sent: Vec<(u64, u64)>,
 }
 
 const CONN: ConnectionId = ConnectionId(1);
@@ -137,9 +137,7 @@ impl<G: Game> Link<G> {
             let runtime::Outgoing::Message(bytes) = transmit.outgoing else { panic!("it is closed") };
             if let Ok(RoomMessage::Update(part)) = RoomMessage::decode(bytes) {
                 let part = Part::decode(part).unwrap();
-                self.sent.extend(
-                    part.head.map(|head| (head.tick.0, part.plain.is_empty() && part.deflated.is_none())),
-                );
+                self.sent.extend(part.head.map(|head| (head.tick.0, head.complete.0)));
             }
             let bytes = bytes.to_vec();
             let at = self.arrival();
