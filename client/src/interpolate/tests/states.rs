@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use room::Tick;
 use room::prelude::*;
 
+use crate::Smooth;
 use crate::interpolate::clock::{Beat, DrawClock, Frame, Newest};
 use crate::interpolate::history::{History, Place};
 use crate::interpolate::plan::Plan;
-use crate::Smooth;
 
 #[derive(Entity, Clone, Debug)]
 struct Thing {
@@ -48,13 +48,19 @@ fn a_quaternion_goes_the_short_way_and_keeps_its_length() {
     let eighth = TAU / 16.0;
     assert!((half[2] - eighth.sin()).abs() < 1e-9 && (half[3] - eighth.cos()).abs() < 1e-9, "{half:?}");
     assert_eq!(between(Thing::FACING.rotation(), &a, &b, 0.0), a);
-    assert_eq!(between(Thing::FACING.rotation(), &a, &b, 0.9).iter().map(|n| n * n).sum::<f64>().round(), 1.0);
+    assert_eq!(
+        between(Thing::FACING.rotation(), &a, &b, 0.9).iter().map(|n| n * n).sum::<f64>().round(),
+        1.0
+    );
 }
 
 #[test]
 fn angles_stay_in_their_turn() {
     let small = |a, b, part| between(Thing::SMALL.angle(256.0), &[a], &[b], part)[0];
-    assert_eq!([small(250.0, 6.0, 0.25), small(250.0, 6.0, 0.75), small(6.0, 250.0, 0.75)], [253.0, 3.0, 253.0]);
+    assert_eq!(
+        [small(250.0, 6.0, 0.25), small(250.0, 6.0, 0.75), small(6.0, 250.0, 0.75)],
+        [253.0, 3.0, 253.0]
+    );
     assert_eq!(small(240.0, 250.0, 1.8), 2.0, "and past the last state");
     let wide = |a: f64, b: f64, part| between(Thing::WIDE.angle(360.0), &[a], &[b], part)[0];
     assert_eq!([wide(170.0, -170.0, 0.25), wide(170.0, -170.0, 0.75)], [175.0, -175.0]);
@@ -101,14 +107,10 @@ fn a_few_states_are_kept_and_no_more() {
 
 const BEAT: Beat = Beat { tick_rate: 20.0, send_every: 1.0 };
 
-fn newest(tick: u64) -> Newest {
-    Newest::default().next(Tick(tick), Tick(tick), true, 1)
-}
-
-/// Advances by 20 ms, in a room that has sent everything.
+/// The clock of a kind, in a room at rest, where no update holds it.
 fn advance(clock: &mut DrawClock, ms: u64, estimate: f64, pace: f64) -> f64 {
     let frame = Frame { now: Duration::from_millis(ms), estimate, pace, beat: BEAT };
-    clock.advance(&frame, newest(estimate as u64), (2.0, 2.0));
+    clock.advance(&frame, Newest::default().next(Tick(1), Tick(1), false, 1), (2.0, 2.0));
     clock.time().unwrap()
 }
 
@@ -149,19 +151,15 @@ fn a_room_that_is_sped_or_held_is_followed_at_its_pace() {
 proptest! {
     #[test]
     fn no_clock_however_wild_is_drawn_backwards(
-        estimates in proptest::collection::vec((1u64..100, -15.0f64..15.0), 1..200)
+        estimates in proptest::collection::vec((1u64..100, -9.0f64..9.0), 1..200)
     ) {
         let mut clock = DrawClock::default();
         let (mut ms, mut before) = (0, 0.0);
         for (passed, off) in estimates {
             ms += passed;
-            let estimate = 1000.0 + ms as f64 * 0.02 + off;
-            let frame = Frame { now: Duration::from_millis(ms), estimate, pace: 20.0, beat: BEAT };
-            // In a room at rest nothing else holds it.
-            let rests = Newest::default().next(Tick(1), Tick(1), false, 1);
-            let jumped = clock.advance(&frame, rests, (2.0, 2.0));
-            let time = clock.time().unwrap();
-            prop_assert!(jumped || time >= before);
+            // Never off by more than a second from one to the next.
+            let time = advance(&mut clock, ms, 1000.0 + ms as f64 * 0.02 + off, 20.0);
+            prop_assert!(time >= before);
             before = time;
         }
     }
