@@ -11,21 +11,19 @@ mod history;
 mod kind;
 mod plan;
 
-use std::collections::HashMap;
 use std::fmt;
 
 use room::Tick;
 use room::entity::{EntityId, FieldMask, Visible};
 use room::store::replica::{AnyTable, Table};
 
+use crate::replica::Periods;
+
 use clock::Newest;
 pub(crate) use clock::{Beat, Frame};
 use kind::{AnyKind, Kind, Moment};
 use plan::Plan;
 pub use plan::{Smooth, Smoothed};
-
-/// The periods of entities that are not sent at every send.
-pub(crate) type Periods = HashMap<EntityId, u32, ahash::RandomState>;
 
 /// An entity that entered or changed in the update that is being applied.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,11 @@ use room::entity::{Entity, EntityId, FieldMask, Visible, Visit, VisitMut};
 use room::field::Codec;
 use room::store::replica::{AnyTable, Table};
 
+use super::Touch;
 use super::clock::{Beat, DrawClock, Frame, Newest};
 use super::history::{History, Place};
 use super::plan::Plan;
-use super::{Periods, Touch};
+use crate::replica::Periods;
 
 /// The slowest that an entity's drawn time runs, as a part of its pace, while its period grows.
 const SLOWEST: f64 = 0.25;

@@ -105,6 +105,21 @@ fn a_few_states_are_kept_and_no_more() {
     assert_eq!(history.len(), 1);
 }
 
+#[test]
+fn what_was_held_back_for_want_of_room_is_no_rest() {
+    let update = |tick, complete, changed, longest| {
+        Newest::default().next(Tick(tick), Tick(complete), changed, longest)
+    };
+    let before = |newest: Newest, period| newest.still_before(20.0, period, BEAT);
+    assert_eq!(before(update(19, 19, true, 1), 1.0), 19.0, "everything was there");
+    assert_eq!(before(update(14, 14, true, 1), 1.0), 14.0, "one for six sends");
+    assert_eq!(before(update(14, 14, false, 1), 1.0), 19.0, "the room was silent");
+    assert_eq!(before(update(19, 16, true, 1), 1.0), 16.0, "something was held back");
+    assert_eq!(before(update(19, 16, true, 4), 1.0), 19.0, "it may be what is far away");
+    assert_eq!(before(update(19, 16, true, 4), 4.0), 16.0, "which is sent at every fourth send");
+    assert_eq!(before(update(19, 19, true, 4), 4.0), 19.0);
+}
+
 const BEAT: Beat = Beat { tick_rate: 20.0, send_every: 1.0 };
 
 /// The clock of a kind, in a room at rest, where no update holds it.
