@@ -10,6 +10,8 @@ use room::limits;
 const SLEW: f64 = 0.5;
 /// The part of what is missing that is made up in a second.
 const MAKE_UP: f64 = 4.0;
+/// The same where the room is faster than its clock says, by 16 times at the most.
+const MAKE_UP_SPED: f64 = 16.0;
 /// How fast the room for late updates grows and shrinks, in ticks a tick.
 const LATE_SLEW: f64 = 0.1;
 /// How much of how late each update is goes into the average, and how many deviations above it are made room for.
@@ -181,6 +183,9 @@ impl DrawClock {
         // While updates fail to come it waits with the last of them, and goes on from there; it would be drawn no
         // differently. A room at rest has nothing to say.
         let held = newest.awaited(beat) + self.delay(least, 1.0, beat) + extrapolate;
+        // The room has come as far as its updates, whatever the estimate says: a tool may speed it.
+        let sped = newest.tick > estimate + beat.send_every;
+        let estimate = estimate.max(newest.tick);
         let goal = if newest.rests() { estimate } else { estimate.min(held) };
         let Some(time) = self.time else {
             self.time = Some(goal);
@@ -188,7 +193,9 @@ impl DrawClock {
         };
         let on = time + passed * pace;
         let most = SLEW * beat.tick_rate * passed;
-        let next = (on + ((goal - on) * (MAKE_UP * passed).min(1.0)).clamp(-most, most)).max(time);
+        let made_up = |in_a_second: f64| (goal - on) * (in_a_second * passed).min(1.0);
+        let step = if sped { made_up(MAKE_UP_SPED) } else { made_up(MAKE_UP).clamp(-most, most) };
+        let next = (on + step).max(time);
         let next = if newest.rests() { next } else { next.min(held) };
         let jumped = (goal - next).abs() > beat.tick_rate;
         self.time = Some(if jumped { goal } else { next });

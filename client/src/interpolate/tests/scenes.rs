@@ -307,6 +307,42 @@ fn a_room_that_a_tool_holds_is_drawn_where_it_stopped_and_goes_on_from_there() {
 }
 
 #[test]
+fn a_room_that_is_too_slow_is_drawn_at_its_own_speed() {
+    let (mut scene, id) = scene(1, Weather { latency: 30, ..Weather::default() });
+    scene.run(500, stroll, |_| ());
+    let mut before = x(&scene, id);
+    // Every other tick is dropped, for ten seconds.
+    for ms in 0..10_000u64 {
+        scene.link.running = ms % 100 < 50;
+        scene.run(1, stroll, |scene| {
+            let step = x(scene, id) - before;
+            assert!((-0.01..0.5).contains(&step), "{step}");
+            before = x(scene, id);
+        });
+    }
+    let behind = scene.link.machine.tick().0 as f64 - time(&scene, id);
+    assert!((-2.0..4.0).contains(&behind), "{behind}");
+}
+
+#[test]
+fn a_room_that_a_tool_speeds_is_drawn_as_fast() {
+    for speed in [2, 5] {
+        let (mut scene, id) = scene(1, Weather { latency: 30, ..Weather::default() });
+        scene.run(500, stroll, |_| ());
+        scene.link.speed = speed;
+        scene.run(1000, stroll, |_| ());
+        let mut before = x(&scene, id);
+        scene.run(5000, stroll, |scene| {
+            let step = x(scene, id) - before;
+            assert!((0.0..0.64 * speed as f64).contains(&step), "{step} at speed {speed}");
+            before = x(scene, id);
+        });
+        let behind = scene.link.machine.tick().0 as f64 - time(&scene, id);
+        assert!((0.0..25.0).contains(&behind), "{behind} at speed {speed}");
+    }
+}
+
+#[test]
 fn one_that_goes_away_or_comes_near_never_steps_back() {
     let (mut scene, id) = scene(1, Weather { latency: 20, ..Weather::default() });
     for period in [4, 1, 8, 2, 1] {
