@@ -38,7 +38,7 @@ impl Game for Sea {
         let tick = room.tick().0;
         let all: Vec<_> = room.all::<Boat>().map(|(id, _)| id).collect();
         // They sail for a while and rest for a while.
-        for id in all.into_iter().filter(|id| (id.get() + tick / 16) % 2 == 0) {
+        for id in all.into_iter().filter(|id| (id.get() + tick / 16).is_multiple_of(2)) {
             let mut boat = room.get_mut(id).expect("it floats");
             boat.set_x(tick as f32);
         }

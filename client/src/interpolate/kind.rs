@@ -122,8 +122,9 @@ impl<K: Visible> AnyKind for Kind<K> {
         read(entity, unsent, plan, numbers);
         let Moment { tick, before, beat } = *moment;
         track.history.rest(plan, before.still_before(tick, touch.period.into(), beat));
-        // Of what nobody draws no more than a second is kept.
-        track.history.push(plan, tick, numbers, beat.tick_rate as usize + 2);
+        // Of what nobody draws no more than a second is kept, besides what the game's delay needs.
+        let most = beat.tick_rate + beat.ticks(plan.delay);
+        track.history.push(plan, tick, numbers, most as usize + 2);
         track.settled = false;
     }
 

@@ -69,12 +69,15 @@ fn one_that_is_sent_rarely_is_drawn_its_period_and_a_send_behind() {
 
 #[test]
 fn a_game_says_how_far_behind_its_kinds_are_drawn() {
-    let mut scene = Scene::new(1, Weather::default());
-    scene.link.machine.interpolate::<Walker>(Walker::X.delay(Duration::from_millis(300)));
-    let id = scene.add(walker(1));
-    scene.run(2000, stroll, |_| ());
-    assert!(about(time(&scene, id), scene.link.room_time() - 6.0));
-    assert!(near(x(&scene, id), time(&scene, id)));
+    for (ms, ticks) in [(0, 2.0), (300, 6.0), (1500, 30.0)] {
+        let mut scene = Scene::new(1, Weather::default());
+        scene.link.machine.interpolate::<Walker>(Walker::X.delay(Duration::from_millis(ms)));
+        let id = scene.add(walker(1));
+        scene.run(3200, stroll, |_| ());
+        let behind = scene.link.room_time() - time(&scene, id);
+        assert!(about(behind, ticks), "{behind} with {ms} ms");
+        assert!(near(x(&scene, id), time(&scene, id)));
+    }
 }
 
 #[test]
