@@ -21,6 +21,7 @@ chapters! {
     server: "src/server.md",
     rooms: "src/rooms.md",
     client: "src/client.md",
+    interpolation: "src/interpolation.md",
     sessions: "src/sessions.md",
     presence: "src/presence.md",
     prediction: "src/prediction.md",

@@ -12,21 +12,19 @@ mod history;
 mod kind;
 mod plan;
 
-use std::collections::HashMap;
 use std::fmt;
 
 use room::Tick;
 use room::entity::{EntityId, FieldMask, Visible};
 use room::store::replica::{AnyTable, Table};
 
+use crate::replica::Periods;
+
 use clock::Newest;
 pub(crate) use clock::{Beat, Frame};
 use kind::{AnyKind, Kind, Moment};
 use plan::Plan;
 pub use plan::{Smooth, Smoothed};
-
-/// The periods of entities that are not sent at every send.
-pub(crate) type Periods = HashMap<EntityId, u32, ahash::RandomState>;
 
 /// An entity that entered or changed in the update that is being applied.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +115,7 @@ impl Interpolation {
             }
         }
         let longest = if self.kinds.is_empty() { 1 } else { periods.values().copied().max().unwrap_or(1) };
-        self.newest = Newest::new(tick, complete, changed, longest);
+        self.newest = self.newest.next(tick, complete, changed, longest);
     }
 
     /// All stand where the last update has them.

@@ -18,7 +18,7 @@ use room::wire::update::{self, Blocks, Part, UpdateHead};
 use room::wire::{DecodeError, Reader, ViewHash};
 use room::{PlayerId, Presence, Schema, Tick};
 
-use crate::interpolate::{Interpolation, Periods};
+use crate::interpolate::Interpolation;
 
 /// An entity that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,9 @@ pub struct Replica {
     rebased: bool,
     record: Option<Vec<u8>>,
 }
+
+/// The periods of entities that are not sent at every send.
+pub(crate) type Periods = HashMap<EntityId, u32, ahash::RandomState>;
 
 struct Tables {
     by_wire_kind: Vec<Box<dyn AnyTable>>,

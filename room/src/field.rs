@@ -202,3 +202,51 @@ impl fmt::Display for WireType {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Cm = Quantized<[f32; 2], { 0.01f64.to_bits() }, { (-10.0f64).to_bits() }, { 10.0f64.to_bits() }>;
+
+    /// A value's numbers, and what others make of it.
+    fn through<C: Codec>(mut value: C::Value, numbers: &[f64]) -> (Vec<f64>, C::Value) {
+        let mut was = vec![0.0; C::WIRE.numbers()];
+        C::numbers(&value, &mut was);
+        C::set_numbers(&mut value, numbers);
+        (was, value)
+    }
+
+    #[test]
+    fn numbers_take_what_lies_between_two_values() {
+        assert_eq!(through::<Plain<f32>>(1.5, &[1.75]), (vec![1.5], 1.75));
+        assert_eq!(through::<Plain<i16>>(-3, &[-3.6]), (vec![-3.0], -4));
+        assert_eq!(through::<Plain<u8>>(7, &[300.0]), (vec![7.0], 255), "the nearest that there is");
+        assert_eq!(through::<Plain<[i32; 2]>>([1, 2], &[0.4, 9.0]), (vec![1.0, 2.0], [0, 9]));
+        assert_eq!(
+            through::<Cm>([1.0, -1.0], &[0.125, 3.0]),
+            (vec![1.0, -1.0], [0.125, 3.0]),
+            "no step of it"
+        );
+    }
+
+    #[test]
+    fn between_all_else_lies_nothing() {
+        let none = [
+            <Plain<bool> as Codec>::WIRE,
+            <Plain<Option<f32>> as Codec>::WIRE,
+            <Plain<[bool; 3]> as Codec>::WIRE,
+            <Plain<crate::entity::PlayerId> as Codec>::WIRE,
+            <String as Field>::Codec::WIRE,
+        ];
+        assert!(none.iter().all(|wire| wire.numbers() == 0));
+        assert_eq!(through::<Plain<Option<f32>>>(Some(1.0), &[]), (vec![], Some(1.0)));
+    }
+
+    #[cfg(feature = "glam")]
+    #[test]
+    fn vectors_are_numbers_too() {
+        let (was, now) = through::<Plain<glam::Vec3>>(glam::Vec3::new(1.0, 2.0, 3.0), &[4.0, 5.0, 6.5]);
+        assert_eq!((was, now), (vec![1.0, 2.0, 3.0], glam::Vec3::new(4.0, 5.0, 6.5)));
+    }
+}

@@ -9,7 +9,9 @@ use room::limits;
 /// or runs back where the estimate of that clock is corrected.
 const SLEW: f64 = 0.5;
 /// The part of what is missing that is made up in a second.
-const MAKE_UP: f64 = 2.0;
+const MAKE_UP: f64 = 4.0;
+/// The same where the room is faster than its clock says, by 16 times at the most.
+const MAKE_UP_SPED: f64 = 16.0;
 /// How fast the room for late updates grows and shrinks, in ticks a tick.
 const LATE_SLEW: f64 = 0.1;
 /// How much of how late each update is goes into the average, and how many deviations above it are made room for.
@@ -52,43 +54,61 @@ pub(crate) struct Frame {
 pub(super) struct Newest {
     /// Its tick.
     pub(super) tick: f64,
-    /// Up to there nothing lags behind.
-    pub(super) complete: f64,
-    /// It was empty: nothing moves until the next one.
-    pub(super) rest: bool,
+    /// Up to there nothing lagged behind, in it or in one before: what is held was so then already, unless a record
+    /// came later.
+    known: f64,
+    /// How much of what lies behind it may be missing.
+    lag: f64,
+    /// There was nothing in it, and there is nothing to say until the next one.
+    empty: bool,
     /// The longest period of anything that is held, in sends.
     pub(super) longest: f64,
 }
 
 impl Newest {
-    pub(super) fn new(tick: Tick, complete: Tick, changed: bool, longest: u32) -> Newest {
+    /// The update that follows.
+    pub(super) fn next(&self, tick: Tick, complete: Tick, changed: bool, longest: u32) -> Newest {
         let (tick, complete) = (tick.0 as f64, complete.0 as f64);
-        Newest { tick, complete, rest: !changed && tick == complete, longest: longest.into() }
+        let lag = tick - complete;
+        // In another run of the room ticks may start over.
+        let known = if tick > self.tick { self.known.max(complete) } else { complete };
+        Newest { tick, known, lag, empty: !changed, longest: longest.into() }
     }
 
     /// Whether what lags behind does so for its period alone, and nothing is held back for want of room.
     fn only_periods(&self, beat: Beat) -> bool {
-        self.tick - self.complete <= (self.longest - 1.0) * beat.send_every
+        self.lag <= (self.longest - 1.0) * beat.send_every
     }
 
     /// Up to which tick an entity of a period stood still, of which this update and all since its last record say
     /// nothing.
     pub(super) fn still(&self, period: f64, beat: Beat) -> f64 {
         if self.only_periods(beat) {
-            self.complete.max(self.tick - (period - 1.0) * beat.send_every)
+            self.known.max(self.tick - (period - 1.0) * beat.send_every)
         } else {
-            self.complete
+            self.known
         }
     }
 
     /// Up to which tick it stood still, if the next thing that is heard of it is a record in a later update.
     pub(super) fn still_before(&self, tick: f64, period: f64, beat: Beat) -> f64 {
         let due_before = tick - period * beat.send_every;
-        match (self.rest, self.only_periods(beat)) {
-            (true, _) => due_before.max(self.tick),
-            (false, true) => due_before.min(self.tick).max(self.complete),
-            (false, false) => self.complete,
+        match (self.only_periods(beat), self.empty) {
+            (true, true) => due_before.max(self.known),
+            (true, false) => due_before.min(self.tick).max(self.known),
+            (false, _) => self.known,
         }
+    }
+
+    /// The last tick of which it may be that nothing is said, where no update is late.
+    fn awaited(&self, beat: Beat) -> f64 {
+        // Behind an empty one the next comes when something is due.
+        if self.empty { self.tick + (self.longest - 1.0) * beat.send_every } else { self.tick }
+    }
+
+    /// Whether nothing moves until the next one.
+    fn rests(&self) -> bool {
+        self.empty && self.lag == 0.0
     }
 }
 
@@ -162,16 +182,21 @@ impl DrawClock {
         self.look(estimate, beat, newest, passed);
         // While updates fail to come it waits with the last of them, and goes on from there; it would be drawn no
         // differently. A room at rest has nothing to say.
-        let held = newest.tick + self.delay(least, 1.0, beat) + extrapolate;
-        let goal = if newest.rest { estimate } else { estimate.min(held) };
+        let held = newest.awaited(beat) + self.delay(least, 1.0, beat) + extrapolate;
+        // The room has come as far as its updates, whatever the estimate says: a tool may speed it.
+        let sped = newest.tick > estimate + beat.send_every;
+        let estimate = estimate.max(newest.tick);
+        let goal = if newest.rests() { estimate } else { estimate.min(held) };
         let Some(time) = self.time else {
             self.time = Some(goal);
             return false;
         };
         let on = time + passed * pace;
         let most = SLEW * beat.tick_rate * passed;
-        let next = (on + ((goal - on) * (MAKE_UP * passed).min(1.0)).clamp(-most, most)).max(time);
-        let next = if newest.rest { next } else { next.min(held) };
+        let made_up = |in_a_second: f64| (goal - on) * (in_a_second * passed).min(1.0);
+        let step = if sped { made_up(MAKE_UP_SPED) } else { made_up(MAKE_UP).clamp(-most, most) };
+        let next = (on + step).max(time);
+        let next = if newest.rests() { next } else { next.min(held) };
         let jumped = (goal - next).abs() > beat.tick_rate;
         self.time = Some(if jumped { goal } else { next });
         jumped
@@ -180,15 +205,14 @@ impl DrawClock {
     /// Looks at each update once: how old what was known had become when it came. Of that a send is no news.
     fn look(&mut self, estimate: f64, beat: Beat, newest: Newest, passed: f64) {
         let most = beat.ticks(Duration::from_millis(limits::DRAW_LATE_MOST_MS));
-        let Newest { tick, rest, .. } = std::mem::replace(&mut self.looked, newest);
+        let Newest { tick, empty, .. } = std::mem::replace(&mut self.looked, newest);
         if newest.tick != tick {
-            // Behind a rest, or the first of all, it came unlooked for.
-            let since = if rest || tick == 0.0 { newest.tick } else { tick + beat.send_every };
+            // Behind silence, or as the first of all, it came unlooked for.
+            let since = if empty || tick == 0.0 { newest.tick } else { tick + beat.send_every };
             let late = estimate - since;
             if (0.0..=most).contains(&late) {
-                let first = !self.late.known;
                 self.late.add(late, beat);
-                if first {
+                if self.time.is_none() {
                     self.made = late;
                 }
             }

@@ -9,11 +9,12 @@ use room::entity::{Entity, EntityId, FieldMask, Visible, Visit, VisitMut};
 use room::field::Codec;
 use room::store::replica::{AnyTable, Table};
 
+use super::Touch;
 use super::clock::{Beat, DrawClock, Frame, Newest};
 use super::glide::Glide;
 use super::history::{History, Place};
 use super::plan::Plan;
-use super::{Periods, Touch};
+use crate::replica::Periods;
 
 /// The slowest that an entity's drawn time runs, as a part of its pace, while its period grows.
 const SLOWEST: f64 = 0.25;
@@ -132,8 +133,9 @@ impl<K: Visible> AnyKind for Kind<K> {
         read(entity, unsent, plan, numbers);
         let Moment { tick, before, beat } = *moment;
         track.history.rest(plan, before.still_before(tick, touch.period.into(), beat));
-        // Of what nobody draws no more than a second is kept.
-        track.history.push(plan, tick, numbers, beat.tick_rate as usize + 2);
+        // Of what nobody draws no more than a second is kept, besides what the game's delay needs.
+        let most = beat.tick_rate + beat.ticks(plan.delay);
+        track.history.push(plan, tick, numbers, most as usize + 2);
         track.settled = false;
     }
 

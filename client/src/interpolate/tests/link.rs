@@ -52,9 +52,11 @@ pub(super) struct Link<G: Game> {
     chance: u64,
     /// Whether the room's ticks run, for one that a tool holds.
     pub(super) running: bool,
+    /// How many times as fast as it should they run.
+    pub(super) speed: u64,
     ticks: u64,
-    /// The ticks of all updates, and whether they said that all rests.
-    pub(super) sent: Vec<(u64, bool)>,
+    /// The ticks of all updates, and up to which they said that nothing lags behind.
+    pub(super) sent: Vec<(u64, u64)>,
 }
 
 const CONN: ConnectionId = ConnectionId(1);
@@ -65,7 +67,19 @@ impl<G: Game> Link<G> {
         let machine = Machine::new(G::schema(), Options::default(), 1);
         let (up, down) = (Way::default(), Way::default());
         let chance = weather.seed.wrapping_mul(2).wrapping_add(1);
-        Link { room, machine, weather, now: 0, up, down, chance, running: true, ticks: 0, sent: Vec::new() }
+        Link {
+            room,
+            machine,
+            weather,
+            now: 0,
+            up,
+            down,
+            chance,
+            running: true,
+            speed: 1,
+            ticks: 0,
+            sent: Vec::new(),
+        }
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -88,7 +102,7 @@ impl<G: Game> Link<G> {
 
     /// Changes the room where the next millisecond has a tick.
     pub(super) fn before_tick(&mut self, change: impl FnOnce(&mut Room<G>)) {
-        if (self.now + 1).is_multiple_of(self.tick_ms()) && self.running {
+        if (self.now + 1).is_multiple_of(self.tick_ms() / self.speed) && self.running {
             self.edit(change);
         }
     }
@@ -96,7 +110,7 @@ impl<G: Game> Link<G> {
     /// A millisecond passes; returns whether the room has ticked.
     pub(super) fn pass(&mut self) -> bool {
         self.now += 1;
-        let ticks = self.now.is_multiple_of(self.tick_ms()) && self.running;
+        let ticks = self.now.is_multiple_of(self.tick_ms() / self.speed) && self.running;
         if self.now.is_multiple_of(self.tick_ms()) {
             self.ticks += 1;
         }
@@ -137,9 +151,7 @@ impl<G: Game> Link<G> {
             let runtime::Outgoing::Message(bytes) = transmit.outgoing else { panic!("it is closed") };
             if let Ok(RoomMessage::Update(part)) = RoomMessage::decode(bytes) {
                 let part = Part::decode(part).unwrap();
-                self.sent.extend(
-                    part.head.map(|head| (head.tick.0, part.plain.is_empty() && part.deflated.is_none())),
-                );
+                self.sent.extend(part.head.map(|head| (head.tick.0, head.complete.0)));
             }
             let bytes = bytes.to_vec();
             let at = self.arrival();
