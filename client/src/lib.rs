@@ -34,4 +34,5 @@ pub use interpolate::{Smooth, Smoothed};
 pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind, WriteRefused};
 #[cfg(feature = "native")]
 pub use net::native::{AuthError, Client, Connect, ConnectError, connect};
+pub use predict::Predicted;
 pub use replica::{Applied, Change, Replica};

@@ -11,12 +11,13 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use room::step::{Input, Stepper, step_seconds};
+use room::store::ahead::Writer;
 use room::wire::message::ClientMessage;
 use room::wire::payload;
 use room::{PlayerId, Tick, limits};
 
 use crate::replica::Replica;
-use world::Predicted;
+pub use world::Predicted;
 
 /// Ticks that are stepped at once where the game did not call for a while; past them it begins anew.
 const CATCH_UP: u64 = limits::INPUT_AHEAD;
@@ -30,7 +31,7 @@ pub(crate) trait Predict: Send + Sync {
     /// from where it was: a tick that ends now was drawn with what she said before.
     fn advance(&mut self, replica: &mut Replica, who: Who, to: Tick, part: f32);
     /// The room has stepped this tick. Returns whether it came to another end, and how many ticks were stepped again.
-    fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick) -> Stepped;
+    fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick, effects: &Effects) -> Stepped;
     /// The next inputs that are to go, as a message.
     fn next_message(&mut self) -> Option<Vec<u8>>;
     /// Nothing is predicted any more, and nothing waits: the connection is another one.
@@ -49,6 +50,40 @@ pub(crate) struct Who {
 pub(crate) struct Stepped {
     pub(crate) corrections: u64,
     pub(crate) replayed: u64,
+}
+
+/// What a call is expected to do.
+pub(crate) type Effect = Box<dyn Fn(&mut Predicted<'_>) + Send + Sync>;
+
+/// What calls are expected to do whose results have not come, in the order in which they were made.
+#[derive(Default)]
+pub(crate) struct Effects(Vec<(u64, Effect)>);
+
+impl Effects {
+    /// Expects what a call does.
+    pub(crate) fn push(&mut self, call: u64, effect: Effect) {
+        self.0.push((call, effect));
+    }
+
+    /// A call's result has come; returns whether something was expected of it.
+    pub(crate) fn remove(&mut self, call: u64) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(of, _)| *of != call);
+        self.0.len() < before
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Does all of it, on what the room has and on top of one another.
+    pub(crate) fn apply(&self, replica: &mut Replica, who: Who) {
+        replica.uncall();
+        let tick = replica.tick();
+        for (_, effect) in &self.0 {
+            effect(&mut Predicted { replica, player: who.player, tick, writer: Writer::Call });
+        }
+    }
 }
 
 /// The steps of one stepper.
@@ -96,7 +131,8 @@ impl<S: Stepper> Predictor<S> {
 
     fn step(replica: &mut Replica, who: Who, tick: Tick, input: &S::Input, part: f32) {
         let seconds = step_seconds(who.tick_rate) * part;
-        S::step(&mut Predicted { replica, player: who.player, tick }, input, seconds);
+        let mut world = Predicted { replica, player: who.player, tick, writer: Writer::Step };
+        S::step(&mut world, input, seconds);
     }
 }
 
@@ -131,7 +167,7 @@ impl<S: Stepper> Predict for Predictor<S> {
         self.look(replica, who);
     }
 
-    fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick) -> Stepped {
+    fn settle(&mut self, replica: &mut Replica, who: Who, tick: Tick, effects: &Effects) -> Stepped {
         let mut done = Stepped::default();
         while self.inputs.front().is_some_and(|(of, _)| *of <= tick) {
             self.inputs.pop_front();
@@ -147,6 +183,7 @@ impl<S: Stepper> Predict for Predictor<S> {
         if replica.differs(tick) {
             done.corrections = 1;
             replica.unstep();
+            effects.apply(replica, who);
             for (tick, input) in &self.inputs {
                 Self::step(replica, who, *tick, input, 1.0);
                 replica.stepped(*tick);

@@ -79,6 +79,20 @@ impl Game for Field {
         Steps::by::<Walk>()
     }
 
+    /// Shifts a wall, not too far.
+    fn calls() -> Calls<Self> {
+        Calls::new().on("shift", |_, room: &mut Room<Self>, _, (wall, by): (u64, f32)| {
+            let wall = Id::<Wall>::assume(EntityId::from_wire(wall).ok_or_else(|| Refused::new("no ID"))?);
+            let mut wall = room.get_mut(wall).ok_or_else(|| Refused::new("no wall"))?;
+            if by > 10.0 {
+                return Err(Refused::new("too far"));
+            }
+            let x = wall.x + by;
+            wall.set_x(x);
+            Ok(x)
+        })
+    }
+
     fn on_join(&mut self, room: &mut Room<Self>, peer: Peer) -> Result<(), Refused> {
         let avatar = Avatar { owner: peer.player, x: 0.0, jumps: 0, aim: 0.0, tilt: 0.0, mood: 0, hp: 10 };
         room.create_with_id(100 + u64::from(peer.player.0), avatar)

@@ -335,6 +335,7 @@ impl Machine {
         self.inbox.lose();
         (self.session, self.seat) = (None, None);
         for call in unanswered {
+            self.call_ended(CallId(call));
             let outcome = Err("lost".to_owned());
             self.report(Event::Result { call: CallId(call), tick: Tick::ZERO, outcome });
         }

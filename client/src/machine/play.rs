@@ -6,10 +6,12 @@ use room::entity::{EntityId, Id, Owned};
 use room::store::ahead::Writer;
 use room::wire::message::{ClientMessage, Report, WriteEntry};
 use room::{PlayerId, Stepper, Tick, limits};
+use serde::Serialize;
 
 use super::{Machine, Phase};
+use crate::event::{CallId, CallOptions, SendError};
 use crate::predict::lead::Lead;
-use crate::predict::{Predict, Predictor, Who};
+use crate::predict::{Effects, Predict, Predicted, Predictor, Who};
 
 /// An entity that this client does not write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +47,7 @@ pub enum WriteRefused {
 pub(super) struct Play {
     by: Option<Box<dyn Predict>>,
     lead: Lead,
+    effects: Effects,
     /// The number of the last message of writes on this connection.
     writes: u64,
     /// When the last one was made.
@@ -86,6 +89,34 @@ impl Machine {
         self.replica.open(id, Writer::Player).map(K::owned).ok_or(unseen)
     }
 
+    /// As [`call`](Self::call), of which this client shows at once what it is expected to do: `effect` is done on top of
+    /// what the room has, anew whenever that changes, until the result has come. What the call did is there by then, or
+    /// it did something else, or nothing.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); nothing is shown then.
+    pub fn call_predicted<T: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        value: &T,
+        options: CallOptions,
+        effect: impl Fn(&mut Predicted<'_>) + Send + Sync + 'static,
+    ) -> Result<CallId, SendError> {
+        let call = self.call(name, value, options)?;
+        self.play.effects.push(call.0, Box::new(effect));
+        if let Some(who) = self.who() {
+            self.play.effects.apply(&mut self.replica, who);
+        }
+        Ok(call)
+    }
+
+    /// A call's result has come, or none will.
+    pub(super) fn call_ended(&mut self, call: CallId) {
+        if self.play.effects.remove(call.0) {
+            self.replica.uncall();
+        }
+    }
+
     /// A welcome was applied: what the room was told over another connection it may not have heard.
     pub(super) fn begin_play(&mut self) {
         if let Some(by) = &mut self.play.by {
@@ -93,7 +124,8 @@ impl Machine {
         }
         self.replica.write_again();
         let by = self.play.by.take();
-        self.play = Play { by, lead: self.play.lead, ..Play::default() };
+        let effects = std::mem::take(&mut self.play.effects);
+        self.play = Play { by, lead: self.play.lead, effects, ..Play::default() };
     }
 
     /// The room has stepped a tick, and handled writes up to a number.
@@ -101,7 +133,7 @@ impl Machine {
         self.replica.settle_writes(writes);
         // Here and not once all has been applied: the next update is of another tick.
         if let (Some(who), Some(by)) = (self.who(), &mut self.play.by) {
-            let done = by.settle(&mut self.replica, who, tick);
+            let done = by.settle(&mut self.replica, who, tick, &self.play.effects);
             self.stats.corrections += done.corrections;
             self.stats.replayed_inputs += done.replayed;
         }
@@ -123,6 +155,9 @@ impl Machine {
     /// After everything was applied: steps to where the client should be by now.
     pub(super) fn play(&mut self, now: Duration) {
         let Some(who) = self.who() else { return };
+        if !self.play.effects.is_empty() {
+            self.play.effects.apply(&mut self.replica, who);
+        }
         if let Some(by) = &mut self.play.by {
             let time = self.clock.room_time(now).unwrap_or(0.0);
             let lead = self.play.lead.ticks(now, self.clock.round_trip(), who.tick_rate);

@@ -192,6 +192,7 @@ impl Machine {
             RoomMessage::Event(payload) => self.numbered(|_| Some(Event::Message(Message::new(payload))))?,
             RoomMessage::Result { call, tick, outcome } => self.numbered(|machine| {
                 let call = CallId(machine.outbox.answered(call)?);
+                machine.call_ended(call);
                 let outcome = match outcome {
                     Outcome::Accepted(payload) => Ok(Message::new(payload)),
                     Outcome::Refused(reason) => Err(reason.to_owned()),

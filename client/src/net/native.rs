@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, LastDrop, SendError, Status};
 use crate::interpolate::Smooth;
 use crate::machine::{Checkpoint, Machine, Notice, Outgoing, WriteRefused};
+use crate::predict::Predicted;
 use crate::replica::Replica;
 use dial::{Dialer, Dialing};
 use link::Link;
@@ -233,6 +234,23 @@ impl Client {
         options: CallOptions,
     ) -> Result<CallId, SendError> {
         let sent = self.machine.call(name, value, options);
+        self.flush();
+        sent
+    }
+
+    /// As [`call`](Self::call), of which this client shows at once what it is expected to do: `effect` is done on top of
+    /// what the room has, anew whenever that changes, until the result has come.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); nothing is shown then.
+    pub fn call_predicted<T: Serialize + ?Sized>(
+        &mut self,
+        name: &str,
+        value: &T,
+        options: CallOptions,
+        effect: impl Fn(&mut Predicted<'_>) + Send + Sync + 'static,
+    ) -> Result<CallId, SendError> {
+        let sent = self.machine.call_predicted(name, value, options, effect);
         self.flush();
         sent
     }

@@ -1,6 +1,7 @@
 //! What a client sees, as a step meets it.
 
 use std::any::TypeId;
+use std::fmt;
 
 use room::entity::{Id, Visible};
 use room::step::StepWorld;
@@ -9,11 +10,21 @@ use room::{PlayerId, Presence, Tick};
 
 use crate::replica::Replica;
 
-/// A replica that is stepped ahead of the room.
-pub(super) struct Predicted<'a> {
+/// What a client sees, as it is expected to be: for steps, and for what calls are expected to do.
+pub struct Predicted<'a> {
     pub(super) replica: &'a mut Replica,
     pub(super) player: PlayerId,
     pub(super) tick: Tick,
+    pub(super) writer: Writer,
+}
+
+impl fmt::Debug for Predicted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Predicted")
+            .field("player", &self.player)
+            .field("tick", &self.tick)
+            .finish_non_exhaustive()
+    }
 }
 
 impl StepWorld for Predicted<'_> {
@@ -30,7 +41,7 @@ impl StepWorld for Predicted<'_> {
         if TypeId::of::<K>() == TypeId::of::<Presence>() {
             return None;
         }
-        Some(K::writer(self.replica.open(id, Writer::Step)?))
+        Some(K::writer(self.replica.open(id, self.writer)?))
     }
     fn all<K: Visible>(&self) -> impl Iterator<Item = (Id<K>, &K)> + '_ {
         self.replica.all()
@@ -46,6 +57,6 @@ impl StepWorld for Predicted<'_> {
         self.replica.private()
     }
     fn private_mut<K: Visible>(&mut self) -> Option<K::Writer<'_>> {
-        Some(K::writer(self.replica.open_private::<K>()?))
+        Some(K::writer(self.replica.open_private::<K>(self.writer)?))
     }
 }

@@ -14,10 +14,15 @@ impl Replica {
         tables.find_map(|table| table.as_any_mut().downcast_mut::<Table<K>>())?.open(id.entity(), writer)
     }
 
-    /// Opens the player's own private state for a step.
-    pub(crate) fn open_private<K: Visible>(&mut self) -> Option<Write<'_, K>> {
+    /// Opens the player's own private state for writing ahead of the room.
+    pub(crate) fn open_private<K: Visible>(&mut self, writer: Writer) -> Option<Write<'_, K>> {
         let id = self.tables.private_id?;
-        self.open(Id::assume(id), Writer::Step)
+        self.open(Id::assume(id), writer)
+    }
+
+    /// Takes back what calls are expected to do.
+    pub(crate) fn uncall(&mut self) {
+        self.tables.by_wire_kind.iter_mut().for_each(|table| table.uncall());
     }
 
     /// Calls `put` with the kind, the ID and the fields of what is written and still to go. It returns whether that goes

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::event::{CallId, CallOptions, ClientStats, Event, EventId, SendError, Status};
 use crate::interpolate::Smooth;
 use crate::machine::{Checkpoint, Machine, Notice, WriteRefused};
+use crate::predict::Predicted;
 use crate::replica::Replica;
 
 /// A client of a [`TestRoom`](super::TestRoom). A copy of it is the same client.
@@ -154,6 +155,20 @@ impl TestClient {
     #[must_use]
     pub fn stats(&self) -> ClientStats {
         self.machine.borrow().stats()
+    }
+
+    /// Makes a call, and shows at once what it is expected to do; see [`Machine::call_predicted`].
+    ///
+    /// # Errors
+    /// As [`Machine::call`].
+    pub fn call_predicted<T: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        value: &T,
+        options: CallOptions,
+        effect: impl Fn(&mut Predicted<'_>) + Send + Sync + 'static,
+    ) -> Result<CallId, SendError> {
+        self.machine.borrow_mut().call_predicted(name, value, options, effect)
     }
 
     /// Where its connection stands.

@@ -17,6 +17,8 @@ pub enum Writer {
     Player,
     /// A step.
     Step,
+    /// What a call is expected to do.
+    Call,
 }
 
 /// An entity that is shown otherwise than the room has it.
@@ -35,6 +37,8 @@ struct Shown<K: Entity> {
     stepped: FieldMask,
     /// Whether a step had it open.
     opened: bool,
+    /// Fields that calls are expected to change.
+    called: FieldMask,
 }
 
 /// Entities as they were predicted to be after a tick.
@@ -69,8 +73,18 @@ impl<K: Entity> Shown<K> {
         let (mut value, mut track) = (value.clone(), K::Track::default());
         // The room sent it, so it is within its limits.
         let size = Admit::check(id, &mut value, &mut track, &mut Clamped::default()).unwrap_or(0);
-        let (writes, stepped) = (BTreeMap::new(), FieldMask::NONE);
-        Shown { value, track, size, pending: [0; 4], writer: Writer::Step, writes, stepped, opened: false }
+        let (writes, stepped, called) = (BTreeMap::new(), FieldMask::NONE, FieldMask::NONE);
+        Shown {
+            value,
+            track,
+            size,
+            pending: [0; 4],
+            writer: Writer::Step,
+            writes,
+            stepped,
+            opened: false,
+            called,
+        }
     }
 
     /// Takes note of what was written since the last call.
@@ -78,6 +92,7 @@ impl<K: Entity> Shown<K> {
         let mask = FieldMask::of_words(&std::mem::take(&mut self.pending));
         match self.writer {
             Writer::Step => self.stepped.union(mask),
+            Writer::Call => self.called.union(mask),
             Writer::Player => mask.iter().for_each(|field| _ = self.writes.insert(field as u8, 0)),
         }
     }
@@ -189,6 +204,20 @@ impl<K: Visible> Ahead<K> {
         }
     }
 
+    /// Takes back what calls are expected to do: it is to be said anew.
+    pub(super) fn uncall(&mut self, rows: &BTreeMap<EntityId, K>) {
+        for (id, shown) in &mut self.shown {
+            shown.note();
+            if let Some(room) = rows.get(id).filter(|_| !shown.called.is_empty()) {
+                let mut keep = shown.written();
+                keep.union(shown.stepped);
+                shown.called = FieldMask::NONE;
+                shown.rebase(*id, room, keep);
+            }
+        }
+        self.tidy();
+    }
+
     /// A new connection: what the room has said nothing of is to go once more.
     pub(super) fn send_again(&mut self) {
         for shown in self.shown.values_mut() {
@@ -229,7 +258,9 @@ impl<K: Visible> Ahead<K> {
 
     /// Forgets entities that are as the room has them.
     fn tidy(&mut self) {
-        self.shown.retain(|_, shown| !shown.writes.is_empty() || !shown.stepped.is_empty());
+        self.shown.retain(|_, shown| {
+            !shown.writes.is_empty() || !shown.stepped.is_empty() || !shown.called.is_empty()
+        });
     }
 
     /// A tick was predicted.

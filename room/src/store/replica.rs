@@ -179,6 +179,8 @@ pub trait AnyTable: Any + Send + Sync {
     fn send_writes_again(&mut self);
     /// What the room has is what it made of the player's writes up to a number.
     fn settle_writes(&mut self, number: u64);
+    /// Takes back what calls are expected to do.
+    fn uncall(&mut self);
     /// Takes back what was predicted.
     fn unstep(&mut self);
     /// A tick was predicted.
@@ -287,6 +289,10 @@ impl<K: Visible> AnyTable for Table<K> {
 
     fn settle_writes(&mut self, number: u64) {
         self.ahead.settle(number, &self.rows);
+    }
+
+    fn uncall(&mut self) {
+        self.ahead.uncall(&self.rows);
     }
 
     fn unstep(&mut self) {

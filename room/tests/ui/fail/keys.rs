@@ -28,6 +28,18 @@ struct Avatar {
     j: u8,
 }
 
+#[derive(Entity, Clone, Debug)]
+#[entity(history = "a while")]
+struct Long {
+    x: u8,
+}
+
+#[derive(Entity, Clone, Debug)]
+#[entity(history = "11s")]
+struct Longer {
+    x: u8,
+}
+
 fn main() {
     let _ = Avatar::KIND.name;
     let _ = Avatar::A;
