@@ -19,7 +19,7 @@
 
 mod event;
 pub mod machine;
-#[cfg(feature = "native")]
+#[cfg(any(feature = "web", all(feature = "native", not(target_family = "wasm"))))]
 mod net;
 mod predict;
 pub mod replica;
@@ -30,6 +30,8 @@ pub use event::{
     CallId, CallOptions, ClientStats, Event, EventId, LastDrop, Message, SendError, Status, Undelivered,
 };
 pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind, WriteRefused};
-#[cfg(feature = "native")]
-pub use net::native::{AuthError, Client, Connect, ConnectError, connect};
+#[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
+pub use net::web;
+#[cfg(any(feature = "web", all(feature = "native", not(target_family = "wasm"))))]
+pub use net::{AuthError, Client, Connect, ConnectError, connect};
 pub use replica::{Applied, Change, Replica};

@@ -170,6 +170,18 @@ impl Machine {
             inbox: captured.filter_map(|(number, event)| Some((number, SavedEvent::of(event)?))).collect(),
         })
     }
+
+    /// Up to which of the room's messages checkpoints have them.
+    #[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
+    pub(crate) fn captured(&self) -> u64 {
+        self.inbox.captured
+    }
+
+    /// The last checkpoint could not be stored: those above are acknowledged once another one is.
+    #[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
+    pub(crate) fn not_stored(&mut self, captured: u64) {
+        self.inbox.captured = captured;
+    }
 }
 
 /// The number above which a page numbers its events that was restored at this time: 1,024 a millisecond since 2020,
