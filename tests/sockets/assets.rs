@@ -140,7 +140,7 @@ async fn a_server_without_a_page_has_none_and_one_without_its_folder_says_so() {
     let plain = server().start().await.expect("a server");
     assert_eq!(get(&plain, "/").await.status, 404);
     let folder = Folder::new("none", &[]);
-    let error = server().assets(folder.page()).start().await.expect_err("no folder").to_string();
+    let error = server().assets(folder.page()).start().await.err().expect("no folder").to_string();
     assert!(error.contains("room-assets-none") && error.contains("assets(…)"), "{error}");
 }
 

@@ -96,7 +96,7 @@ impl Build {
     /// Writes the JavaScript, and the WebAssembly that goes with it.
     fn bind(&self, wasm: &Path, out: &Path) -> Result<(), Fault> {
         let mut bindgen = Bindgen::new();
-        bindgen.input_path(wasm).typescript(false).keep_debug(!self.release);
+        bindgen.input_path(wasm).typescript(false).keep_debug(!self.release).omit_default_module_path(false);
         bindgen.remove_name_section(self.release).remove_producers_section(self.release);
         bindgen
             .web(true)
