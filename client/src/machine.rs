@@ -395,8 +395,8 @@ impl Machine {
     }
 
     /// Whether the page is hidden.
-    #[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
-    pub(crate) fn is_hidden(&self) -> bool {
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
         self.hidden
     }
 

@@ -16,6 +16,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str, files: &[(&str, &[u8])]) -> Folder {
         let folder = std::env::temp_dir().join(format!("room-assets-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
         for (path, bytes) in files {
             let path = folder.join("page").join(path);
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");

@@ -171,16 +171,10 @@ impl Machine {
         })
     }
 
-    /// Up to which of the room's messages checkpoints have them.
-    #[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
-    pub(crate) fn captured(&self) -> u64 {
-        self.inbox.captured
-    }
-
-    /// The last checkpoint could not be stored: those above are acknowledged once another one is.
-    #[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
-    pub(crate) fn not_stored(&mut self, captured: u64) {
-        self.inbox.captured = captured;
+    /// The last checkpoint could not be stored. What the room sent, and only that one had, is not acknowledged; call it
+    /// before the socket is served.
+    pub fn checkpoint_failed(&mut self) {
+        self.inbox.release_captured();
     }
 }
 

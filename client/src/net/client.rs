@@ -229,6 +229,12 @@ impl Client {
         self.flush();
     }
 
+    /// Whether the room was told that the game is hidden.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.machine.is_hidden()
+    }
+
     /// The system reports the network back: a socket that waits for its turn is opened at once.
     pub fn handle_online(&mut self) {
         let now = system::now();

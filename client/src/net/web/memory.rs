@@ -66,7 +66,6 @@ impl Memory {
     }
 
     fn write(&self, client: &mut Client) {
-        let captured = client.machine.captured();
         let written = match client.checkpoint() {
             Some(checkpoint) => serde_json::to_string(&checkpoint)
                 .is_ok_and(|text| self.storage.set_item(&self.key, &text).is_ok()),
@@ -74,7 +73,7 @@ impl Memory {
         };
         if !written {
             // What the room sent meanwhile is not safe here, so the room keeps it.
-            client.machine.not_stored(captured);
+            client.machine.checkpoint_failed();
         }
     }
 }

@@ -201,11 +201,6 @@ impl Core {
 }
 
 impl Client {
-    /// Whether the room was told that the game is hidden.
-    pub(super) fn is_hidden(&self) -> bool {
-        self.machine.is_hidden()
-    }
-
     /// All that [`update`](Self::update) does, while the game does not look.
     fn absorb(&mut self, now: Now) {
         self.receive(now);
