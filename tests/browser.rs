@@ -5,6 +5,8 @@
 
 #[path = "browser/chromium.rs"]
 mod chromium;
+#[path = "browser/memory.rs"]
+mod memory;
 #[path = "browser/play.rs"]
 mod play;
 #[path = "browser/server.rs"]

@@ -156,6 +156,20 @@ impl Tab<'_> {
         self.run(&format!("dispatchEvent(new KeyboardEvent({kind:?}, {{ key: {name:?} }})), 0"));
     }
 
+    /// Goes to another page.
+    pub(crate) fn go(&self, url: &str) {
+        self.call("Page.navigate", json!({ "url": url }));
+    }
+
+    /// Waits until there is a document.
+    pub(crate) fn until_loaded(&self) {
+        let until = Instant::now() + PATIENCE;
+        while self.run("location.protocol + document.readyState") != "http:complete" {
+            assert!(Instant::now() < until, "the page does not load");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     pub(crate) fn reload(&self) {
         self.call("Page.reload", json!({}));
     }

@@ -66,11 +66,12 @@ fn a_page_that_was_hidden_comes_back_to_one_merged_update() {
     std::thread::sleep(Duration::from_millis(500));
     let before = ada.state();
     for turn in 0..30 {
-        bo.hold(if turn % 2 == 0 { "ArrowRight" } else { "ArrowDown" }, 700);
+        bo.hold(["ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"][turn % 4], 700);
         bo.tab.key("f", true);
         bo.tab.key("f", false);
         std::thread::sleep(Duration::from_millis(250));
     }
+    bo.hold("ArrowLeft", 700);
     let there = bo.until("his flowers are there", |state| state["flowers"] == 30);
     let hidden = ada.state();
     assert_eq!(hidden["updates"], before["updates"], "a hidden page gets none");

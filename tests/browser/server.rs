@@ -53,7 +53,12 @@ impl Host {
 
     /// The page's URL, for a player of that name.
     pub(crate) fn url(&self, name: &str) -> String {
-        format!("http://127.0.0.1:{}/?name={name}", self.port)
+        self.file(&format!("?name={name}"))
+    }
+
+    /// The URL of a file beside the page.
+    pub(crate) fn file(&self, name: &str) -> String {
+        format!("http://127.0.0.1:{}/{name}", self.port)
     }
 
     /// Ends the process where it stands.

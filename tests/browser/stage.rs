@@ -43,16 +43,18 @@ impl Stage {
     /// No page complained.
     pub(crate) fn end(self) {
         let errors = self.browser.errors();
-        // A socket that does not open while the server is away is a line of the browser's own.
-        let own: Vec<&String> =
-            errors.iter().filter(|error| !error.contains("WebSocket connection")).collect();
+        // A socket that does not open while the server is away, and a page that is none, are lines of the browser's own.
+        let own: Vec<&String> = errors
+            .iter()
+            .filter(|error| !error.contains("WebSocket connection") && !error.contains("404"))
+            .collect();
         assert!(own.is_empty(), "{own:#?}");
     }
 }
 
 /// A player's page, once she is in the field.
 pub(crate) fn join<'a>(browser: &'a Browser, host: &Host, name: &str) -> Player<'a> {
-    let player = Player { tab: browser.open(&host.url(name)), name: name.to_owned() };
+    let player = Player::at(browser.open(&host.url(name)), name);
     player.until("she has joined", |state| state["status"] == "joined" && state["squares"][0].is_object());
     player
 }
@@ -63,7 +65,11 @@ pub(crate) struct Player<'a> {
     name: String,
 }
 
-impl Player<'_> {
+impl<'a> Player<'a> {
+    pub(crate) fn at(tab: Tab<'a>, name: &str) -> Player<'a> {
+        Player { tab, name: name.to_owned() }
+    }
+
     /// What the page has; null while it is being loaded.
     pub(crate) fn state(&self) -> Value {
         let text = self.tab.run("window.page ? page.state() : 'null'");

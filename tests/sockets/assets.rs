@@ -87,7 +87,7 @@ async fn a_page_is_served_beside_the_rooms() {
     assert!(script.body == b"1" && script.head.contains("content-type: text/javascript"), "{}", script.head);
     let head = ask(&beside.server, "HEAD", "/", "").await;
     assert!(head.status == 200 && head.body.is_empty() && head.head.contains("content-length: 12"));
-    assert_eq!(ask(&beside.server, "POST", "/", "").await.status, 405);
+    assert_eq!(ask(&beside.server, "POST", "/", "Content-Length: 0\r\n").await.status, 405);
     assert_eq!(get(&beside.server, "/rooms").await.status, 200, "the list is the server's own");
     beside.unchanged().await;
 }

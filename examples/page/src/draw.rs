@@ -35,7 +35,7 @@ impl Canvas {
     fn ground(&self) {
         for x in 0..FIELD.0 as u32 {
             for y in 0..FIELD.1 as u32 {
-                let light = 84.0 + 12.0 * ease(x as f32 + 0.5, y as f32 + 0.5);
+                let light = 70.0 + 22.0 * ease(x as f32 + 0.5, y as f32 + 0.5);
                 self.0.set_fill_style_str(&format!("hsl(100 30% {light}%)"));
                 self.0.fill_rect(f64::from(x) * UNIT, f64::from(y) * UNIT, UNIT, UNIT);
             }

@@ -61,6 +61,13 @@ pub enum Deed {
     Plant,
 }
 
+/// What the room tells everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum News {
+    /// A player has planted a flower, her nth.
+    Planted(PlayerId, u32),
+}
+
 /// How a square walks.
 pub struct Walk;
 
@@ -136,6 +143,8 @@ impl Game for Field {
             && let Some(mut square) = room.get_mut(id)
         {
             square.set_planted(planted + 1);
+            // It is short.
+            let _ = room.broadcast(&News::Planted(peer.player, planted + 1));
         }
     }
 

@@ -13,6 +13,8 @@ pub(crate) struct Look {
     player: Option<u32>,
     epoch: u32,
     frames: u64,
+    /// The room's events that this page has taken.
+    news: u64,
     updates: u64,
     corrections: u64,
     resumes: u64,
@@ -34,7 +36,7 @@ struct Seen {
     planted: u32,
 }
 
-pub(crate) fn look(client: &Client, frames: u64, jumped: &[u64]) -> Look {
+pub(crate) fn look(client: &Client, frames: u64, news: u64, jumped: &[u64]) -> Look {
     let stats = client.stats();
     let squares = client.all::<Square>().map(|(_, square)| Seen {
         owner: square.owner.0,
@@ -49,6 +51,7 @@ pub(crate) fn look(client: &Client, frames: u64, jumped: &[u64]) -> Look {
         player: client.player().map(|player| player.0),
         epoch: client.epoch(),
         frames,
+        news,
         updates: stats.updates,
         corrections: stats.corrections,
         resumes: stats.resumes,

@@ -10,7 +10,7 @@ use wasm_bindgen::prelude::*;
 use web_sys::{Document, Window};
 
 use crate::draw::Canvas;
-use crate::game::{Deed, Field, Walk};
+use crate::game::{Deed, Field, News, Walk};
 use crate::keys::Keys;
 use crate::look::{Meter, look};
 
@@ -28,6 +28,7 @@ struct Running {
     meter: Meter,
     frames: u64,
     updates: u64,
+    news: u64,
     jumped: Vec<u64>,
 }
 
@@ -47,8 +48,18 @@ pub fn start() -> Result<(), JsValue> {
     let page = connect.start().map_err(|error| error.to_string())?;
     let canvas = Canvas::of(&document).ok_or("no canvas")?;
     let keys = Keys::of(&window);
-    let (meter, frames, updates, jumped) = (Meter::default(), 0, 0, Vec::new());
-    let running = Running { window, document, page, keys, canvas, meter, frames, updates, jumped };
+    let running = Running {
+        window,
+        document,
+        page,
+        keys,
+        canvas,
+        meter: Meter::default(),
+        frames: 0,
+        updates: 0,
+        news: 0,
+        jumped: Vec::new(),
+    };
     let running = Rc::new(RefCell::new(running));
     RUNNING.set(Some(running.clone()));
     each_frame(running);
@@ -62,7 +73,7 @@ pub fn state() -> String {
     RUNNING.with_borrow(|running| {
         let Some(running) = running else { return "null".to_owned() };
         let running = running.borrow();
-        let look = look(&running.page.client(), running.frames, &running.jumped);
+        let look = look(&running.page.client(), running.frames, running.news, &running.jumped);
         serde_json::to_string(&look).unwrap_or_default()
     })
 }
@@ -112,14 +123,24 @@ impl Running {
         self.tell(&mut client);
     }
 
-    fn tell(&self, client: &mut Client) {
+    fn tell(&mut self, client: &mut Client) {
         let notice = client.notice().map(|notice| notice.text).unwrap_or_default();
         self.say("notice", &notice);
         let names: Vec<&str> = client.presences().iter().map(|presence| presence.name.as_str()).collect();
         self.say("names", &names.join(", "));
         for event in client.events() {
-            if let Event::SessionLost { undelivered } = event {
-                self.say("news", &format!("a new session; {} deeds were lost", undelivered.len()));
+            match event {
+                Event::SessionLost { undelivered } => {
+                    let many = undelivered.len();
+                    self.say("news", &format!("Your place was gone; {many} of your deeds were lost."));
+                }
+                Event::Message(message) => {
+                    let Ok(News::Planted(player, nth)) = message.decode() else { continue };
+                    let name = client.presence(player).map_or("Somebody", |presence| &presence.name);
+                    self.say("news", &format!("{name} has planted flower number {nth}."));
+                    self.news += 1;
+                }
+                _ => {}
             }
         }
     }
