@@ -21,6 +21,7 @@ chapters! {
     server: "src/server.md",
     rooms: "src/rooms.md",
     client: "src/client.md",
+    browser: "src/browser.md",
     sessions: "src/sessions.md",
     presence: "src/presence.md",
     exactly_once: "src/exactly-once.md",

@@ -16,6 +16,9 @@
 //! [`connect`] runs on tokio; everything after it is polled, so that a game loop needs no async runtime: call
 //! [`update`](Client::update) once a frame, then read what entered, changed and left (see [`Replica`]). The socket
 //! lives on a background task of the runtime that `connect` ran on.
+//!
+//! The feature `native`, which is on by default, is that client. The feature `web` is the same one in a browser's page, on
+//! wasm32: see the module `web`, which is there in its documentation. Where both are on, the target decides.
 
 mod event;
 pub mod machine;

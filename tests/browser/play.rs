@@ -57,7 +57,7 @@ fn a_page_that_is_reloaded_is_the_same_player_and_what_she_did_is_not_lost() {
 
 #[test]
 fn a_page_that_was_hidden_comes_back_to_one_merged_update() {
-    let Some(stage) = Stage::set("hidden") else { return };
+    let Some(stage) = Stage::set_beside("hidden") else { return };
     let (ada, bo) = (join(&stage.browser, &stage.host, "Ada"), join(&stage.browser, &stage.host, "Bo"));
     let b = bo.id();
     ada.until("she sees him", |state| square(state, b).is_object());

@@ -8,22 +8,31 @@ use serde_json::Value;
 use crate::chromium::{Browser, PATIENCE, Tab, program};
 use crate::server::{Host, page};
 
-/// One browser at a time: they are heavy, and what is measured in one should not wait for another.
+/// One browser at a time, for they are heavy; and one beside it that does little but wait.
 static TURN: Mutex<()> = Mutex::new(());
 
 pub(crate) struct Stage {
     pub(crate) host: Host,
     pub(crate) browser: Browser,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Stage {
     /// None where there is no browser or no page, which is said.
     pub(crate) fn set(name: &str) -> Option<Stage> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Stage::set_now(name, Some(turn))
+    }
+
+    /// As [`set`](Self::set), for what takes long and little.
+    pub(crate) fn set_beside(name: &str) -> Option<Stage> {
+        Stage::set_now(name, None)
+    }
+
+    fn set_now(name: &str, turn: Option<MutexGuard<'static, ()>>) -> Option<Stage> {
         let built = page().join("index.html").is_file();
         match program().filter(|_| built) {
             Some(program) => {
-                let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
                 let browser = Browser::start(&program, name);
                 Some(Stage { host: Host::start(name), browser, _turn: turn })
             }
