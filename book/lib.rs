@@ -22,6 +22,7 @@ chapters! {
     rooms: "src/rooms.md",
     client: "src/client.md",
     interpolation: "src/interpolation.md",
+    browser: "src/browser.md",
     sessions: "src/sessions.md",
     presence: "src/presence.md",
     prediction: "src/prediction.md",

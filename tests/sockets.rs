@@ -1,5 +1,7 @@
 //! Over real sockets: each mistake of a client gets its code, and changes nothing for who plays beside it.
 
+#[path = "sockets/assets.rs"]
+mod assets;
 #[path = "sockets/attacks.rs"]
 mod attacks;
 mod common;

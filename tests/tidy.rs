@@ -11,7 +11,8 @@ use std::path::Path;
 use source::{Source, read, sources};
 
 /// All folders with code.
-const OWN: &[&str] = &["room", "room-derive", "client", "examples", "tests", "benches", "book", "fuzz"];
+const OWN: &[&str] =
+    &["room", "room-derive", "client", "examples", "tests", "benches", "book", "fuzz", "web/src"];
 
 /// The most lines of a file, without the tests at its end.
 const LINES: usize = 500;

@@ -16,11 +16,14 @@
 //! [`connect`] runs on tokio; everything after it is polled, so that a game loop needs no async runtime: call
 //! [`update`](Client::update) once a frame, then read what entered, changed and left (see [`Replica`]). The socket
 //! lives on a background task of the runtime that `connect` ran on.
+//!
+//! The feature `native`, which is on by default, is that client. The feature `web` is the same one in a browser's page, on
+//! wasm32: see the module `web`, which is there in its documentation. Where both are on, the target decides.
 
 mod event;
 pub mod interpolate;
 pub mod machine;
-#[cfg(feature = "native")]
+#[cfg(any(feature = "web", all(feature = "native", not(target_family = "wasm"))))]
 mod net;
 mod predict;
 pub mod replica;
@@ -32,7 +35,9 @@ pub use event::{
 };
 pub use interpolate::{Smooth, Smoothed};
 pub use machine::{Checkpoint, CheckpointError, Notice, NoticeKind, WriteRefused};
-#[cfg(feature = "native")]
-pub use net::native::{AuthError, Client, Connect, ConnectError, connect};
+#[cfg(all(feature = "web", any(target_family = "wasm", not(feature = "native"))))]
+pub use net::web;
+#[cfg(any(feature = "web", all(feature = "native", not(target_family = "wasm"))))]
+pub use net::{AuthError, Client, Connect, ConnectError, connect};
 pub use predict::Predicted;
 pub use replica::{Applied, Change, Replica};

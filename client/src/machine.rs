@@ -405,8 +405,14 @@ impl Machine {
         self.acks.ack(self.replica.open_parts(), self.inbox.acknowledged())
     }
 
+    /// Whether the page is hidden.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.hidden
+    }
+
     /// Whether the socket is to be ended, whatever it still has to take.
-    #[cfg(feature = "native")]
+    #[cfg(any(feature = "web", all(feature = "native", not(target_family = "wasm"))))]
     pub(crate) fn is_ending(&self) -> bool {
         self.pending.farewell.is_some()
     }

@@ -243,6 +243,12 @@ pub const SOCKETS_PER_SECOND: u32 = 200;
 pub const REFUSALS: usize = 64;
 /// Seconds that a socket has for being told so.
 pub const REFUSED_SECONDS: u64 = 2;
+/// Bytes of a game's page, all its files together.
+pub const ASSETS: usize = 256 * 1024 * 1024;
+/// Folders in folders of a game's page.
+pub const ASSETS_DEPTH: usize = 16;
+/// Seconds that a connection has for a file of a game's page, besides those for its request.
+pub const ASSET_SECONDS: u64 = 120;
 /// Tokens of sockets that a room checks at a time; the other sockets wait.
 pub const CHECKS: usize = 4;
 

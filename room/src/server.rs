@@ -16,6 +16,7 @@
 //! randomness stays here: a room's task gives its runtime bytes and time, and takes bytes from it.
 
 mod access;
+mod assets;
 mod auth;
 mod config;
 mod door;
@@ -41,6 +42,7 @@ mod throttle;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +64,7 @@ pub use crate::runtime::Sessions;
 use crate::schema::Schema;
 use crate::storage::{Store, StoreError};
 use access::Access;
+use assets::Assets;
 use auth::Hook;
 use config::Config;
 use door::Door;
@@ -74,6 +77,7 @@ use throttle::Throttle;
 struct Shared<G: Game> {
     schema: Schema,
     access: Access,
+    assets: Assets,
     proxies: Proxies,
     throttle: Throttle,
     opened: Instant,
@@ -151,6 +155,15 @@ impl<G: Game> Server<G> {
     /// `https://game.example`. A page that is not listed is answered with 403.
     pub fn origins<S: Into<String>>(mut self, origins: impl IntoIterator<Item = S>) -> Self {
         self.config.origins = origins.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A folder with the game's page, which the server hands out under its own paths: `/` is its `index.html`, and a file
+    /// that has a shorter twin of the same name with `.gz` goes as that to browsers that take it. Its files, at most 256
+    /// MiB, are read when the server starts; what begins with a dot is left out. `rooms`, `codes` and `any` are the
+    /// server's own. Default: none.
+    pub fn assets(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.config.assets = Some(folder.into());
         self
     }
 
@@ -345,6 +358,8 @@ impl<G: Game> Server<G> {
         let Server { config, make, authenticate, store } = self;
         let access = config.check(authenticate.is_some())?;
         let proxies = config.proxies()?;
+        let assets = config.assets.as_deref().map_or(Ok(Assets::default()), Assets::read);
+        let assets = assets.map_err(|(path, error)| StartError::Assets { path, error })?;
         let schema = G::schema();
         schema.validate().map_err(crate::runtime::StartError::from)?;
         let listener = listener::bind(&config.host, config.port).await?;
@@ -373,6 +388,7 @@ impl<G: Game> Server<G> {
         let shared = Arc::new(Shared {
             schema,
             access,
+            assets,
             proxies,
             throttle,
             opened: Instant::now(),

@@ -170,6 +170,12 @@ impl Machine {
             inbox: captured.filter_map(|(number, event)| Some((number, SavedEvent::of(event)?))).collect(),
         })
     }
+
+    /// The last checkpoint could not be stored. What the room sent, and only that one had, is not acknowledged; call it
+    /// before the socket is served.
+    pub fn checkpoint_failed(&mut self) {
+        self.inbox.release_captured();
+    }
 }
 
 /// The number above which a page numbers its events that was restored at this time: 1,024 a millisecond since 2020,

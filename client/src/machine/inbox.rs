@@ -33,6 +33,8 @@ pub(super) struct Inbox {
     pub(super) taken: u64,
     /// The number of the last one that was acknowledged by being in a checkpoint.
     pub(super) captured: u64,
+    // The same before the last one.
+    captured_before: u64,
     /// What a checkpoint brought back, for when the session goes on.
     restored: Vec<(u64, Event)>,
 }
@@ -58,7 +60,7 @@ impl Inbox {
     /// What a checkpoint captured comes back.
     pub(super) fn restore(&mut self, taken: u64, captured: u64, restored: Vec<(u64, Event)>) {
         let held = taken.max(captured);
-        *self = Inbox { held, taken, captured, restored, ..Inbox::default() };
+        *self = Inbox { held, taken, captured, captured_before: captured, restored, ..Inbox::default() };
     }
 
     /// What a checkpoint brought back and nobody has taken.
@@ -131,6 +133,7 @@ impl Inbox {
 
     /// A checkpoint captures what waits, up to the bounds of what either end keeps.
     pub(super) fn capture(&mut self) {
+        self.captured_before = self.captured;
         let (mut count, mut bytes) = (0, 0);
         for waiting in &self.queue {
             let Some(number) = waiting.number else { continue };
@@ -143,12 +146,18 @@ impl Inbox {
         self.captured = self.held;
     }
 
+    /// The last checkpoint was not stored: what it captured is in here alone.
+    pub(super) fn release_captured(&mut self) {
+        self.captured = self.captured_before;
+    }
+
     /// The session is gone. What came stays for the game; what was only in a checkpoint is handed out, too.
     pub(super) fn lose(&mut self) {
         self.release();
         for waiting in &mut self.queue {
             waiting.number = None;
         }
-        (self.last, self.held, self.taken, self.captured) = (0, 0, 0, 0);
+        (self.last, self.held, self.taken) = (0, 0, 0);
+        (self.captured, self.captured_before) = (0, 0);
     }
 }

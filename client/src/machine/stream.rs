@@ -65,6 +65,14 @@ impl Machine {
         self.replica.draw(self.now, self.clock.room_time(self.now));
     }
 
+    /// Applies everything that has come while the game does not look, as in a hidden page: it will find it merged with
+    /// what its next [`update`](Self::update) applies. Runs the timers.
+    pub fn absorb(&mut self, now: Duration) {
+        self.begin_report();
+        self.catch_up();
+        self.handle_timeout(now);
+    }
+
     /// Forgets the report that the game has seen.
     pub(super) fn begin_report(&mut self) {
         if !std::mem::replace(&mut self.unseen, true) {

@@ -1,5 +1,6 @@
 //! The settings of a server, and what is wrong with them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::access::{Access, BadEntry};
@@ -26,6 +27,8 @@ pub(super) struct Config {
     /// `None` for what goes with the seats.
     pub(super) sockets_per_second: Option<u32>,
     pub(super) trusted_proxies: Vec<String>,
+    /// The folder of the game's page.
+    pub(super) assets: Option<PathBuf>,
     pub(super) rhythm: Rhythm,
     pub(super) threads: usize,
 }
@@ -45,6 +48,7 @@ impl Default for Config {
             sleep: Duration::from_secs(limits::SLEEP_SECONDS),
             sockets_per_second: None,
             trusted_proxies: Vec::new(),
+            assets: None,
             rhythm: Rhythm::default(),
             threads: 1,
         }
@@ -82,6 +86,14 @@ pub enum StartError {
     /// The system gives no more threads.
     #[error("the room's threads cannot start: {0}; ask for fewer with `threads(…)`")]
     Threads(std::io::Error),
+    /// The game's page cannot be read.
+    #[error("the page's files cannot be read: {path}: {error}; name the folder that it was built into with `assets(…)`", path = .path.display())]
+    Assets {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// Another program has the port.
     #[error("port {port} of {host} is taken; stop the program that has it or choose another with `port(…)`")]
     PortTaken {

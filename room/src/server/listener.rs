@@ -3,12 +3,13 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, RawQuery, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -76,7 +77,12 @@ pub(super) async fn accept<G: Game>(
                     drop_now(stream);
                     continue;
                 };
-                let visitor = Visitor { address: address.ip(), place, stop: stop.clone() };
+                let visitor = Visitor {
+                    address: address.ip(),
+                    place,
+                    fetches: Arc::new(AtomicBool::new(false)),
+                    stop: stop.clone(),
+                };
                 tokio::spawn(connection(shared.clone(), router.clone(), stream, visitor));
             }
             Err(error) => {
@@ -115,6 +121,7 @@ fn set_up(stream: &TcpStream) {
 async fn connection<G: Game>(shared: Arc<Shared<G>>, router: Router, stream: TcpStream, visitor: Visitor) {
     set_up(&stream);
     let (place, mut stop) = (visitor.place.clone(), visitor.stop.clone());
+    let fetches = visitor.fetches.clone();
     let patience = match place {
         Place::Door(_) => shared.hello,
         Place::Refused { .. } => Duration::from_secs(limits::REFUSED_SECONDS),
@@ -131,7 +138,15 @@ async fn connection<G: Game>(shared: Arc<Shared<G>>, router: Router, stream: Tcp
         _ = http => {}
         () = stopped(&mut stop) => {}
         () = place.evicted() => {}
-        () = tokio::time::sleep(patience) => {}
+        () = too_long(patience, &fetches) => {}
+    }
+}
+
+/// Waits for as long as a connection has. A file on its way to a slow page has longer.
+async fn too_long(patience: Duration, fetches: &AtomicBool) {
+    tokio::time::sleep(patience).await;
+    if fetches.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_secs(limits::ASSET_SECONDS)).await;
     }
 }
 
@@ -144,6 +159,7 @@ fn router<G: Game>(shared: Arc<Shared<G>>) -> Router {
         .route("/rooms/{name}", get(join::<G>))
         .route("/codes/{code}", get(join_by_code::<G>))
         .route("/any/{kind}", get(join_any::<G>))
+        .fallback(asset::<G>)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::<G>))
         .with_state(shared)
 }
@@ -264,6 +280,30 @@ async fn list<G: Game>(
     response
 }
 
+/// Any other path: a file of the game's page. A connection gets one, as with lists.
+async fn asset<G: Game>(
+    State(shared): State<Arc<Shared<G>>>,
+    Extension(visitor): Extension<Visitor>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if method != Method::GET && method != Method::HEAD {
+        return refuse(StatusCode::METHOD_NOT_ALLOWED, "a page is asked for with GET");
+    }
+    let fetches = visitor.fetches.clone();
+    let admitted = through_proxy(&shared, visitor, &headers);
+    let mut response = match admitted.map(|visitor| visitor.place) {
+        Some(Place::Door(_)) => {
+            fetches.store(true, Ordering::Relaxed);
+            shared.assets.answer(uri.path(), &headers)
+        }
+        _ => refuse(StatusCode::TOO_MANY_REQUESTS, "too many new sockets; try again"),
+    };
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// Which part of the list is asked for. Kinds and names need no escapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Query<'a> {
@@ -314,12 +354,12 @@ async fn serve<G: Game>(shared: Arc<Shared<G>>, goal: Goal, visitor: Visitor, up
 }
 
 /// Whether one of the items that a header lists is as wanted.
-fn lists(headers: &HeaderMap, name: HeaderName, wanted: impl Fn(&str) -> bool) -> bool {
+pub(super) fn lists(headers: &HeaderMap, name: HeaderName, wanted: impl Fn(&str) -> bool) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|list| list.split(',')).any(|item| wanted(item.trim()))
 }
 
-fn refuse(status: StatusCode, message: &'static str) -> Response {
+pub(super) fn refuse(status: StatusCode, message: &'static str) -> Response {
     (status, message).into_response()
 }
 

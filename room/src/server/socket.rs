@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hyper::body::Bytes;
@@ -33,6 +34,8 @@ use crate::session::{self, Hello, Resume, Token, code};
 pub(super) struct Visitor {
     pub(super) address: IpAddr,
     pub(super) place: Place,
+    /// A file of the game's page is on its way there.
+    pub(super) fetches: Arc<AtomicBool>,
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -96,7 +99,7 @@ pub(super) async fn serve<G, R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     // Held until the socket has ended: a server that stops waits for the last close frame to be written.
-    let Visitor { address, place, stop: running } = visitor;
+    let Visitor { address, place, stop: running, .. } = visitor;
     let outbox = Arc::new(Outbox::default());
     let heard = Heard::new();
     let mut read = Ear::new(read, heard.clone());

@@ -187,6 +187,53 @@ fn a_hidden_page_acknowledges_no_more_than_either_end_keeps() {
 }
 
 #[test]
+fn a_checkpoint_that_could_not_be_stored_acknowledges_nothing() {
+    let mut page = joined();
+    page.handle_hidden(ms(0), true);
+    event(&mut page, ms(100), "one");
+    page.absorb(ms(100));
+    stored(&mut page);
+    page.absorb(ms(200));
+    let acks = |page: &mut Machine| {
+        let acks = said(page).into_iter().filter_map(|said| match said {
+            Said::Ack(ack) => Some(ack.events),
+            _ => None,
+        });
+        acks.max()
+    };
+    assert_eq!(acks(&mut page), Some(1));
+    event(&mut page, ms(300), "two");
+    page.absorb(ms(300));
+    assert_eq!(page.checkpoint().expect("there is a session").inbox_len(), 2);
+    page.checkpoint_failed();
+    page.absorb(ms(600));
+    assert_ne!(acks(&mut page), Some(2), "the only copy is in a page that may be gone");
+    assert_eq!(stored(&mut page).inbox_len(), 2);
+    page.absorb(ms(900));
+    assert_eq!(acks(&mut page), Some(2));
+    assert_eq!(texts(&mut page), ["one", "two"]);
+}
+
+#[test]
+fn what_came_to_a_hidden_page_is_one_report_with_what_comes_when_it_is_shown() {
+    let mut page = joined();
+    page.handle_hidden(ms(0), true);
+    update(101).enter(1, 10).to(&mut page, ms(50));
+    page.absorb(ms(50));
+    update(102).enter(2, 20).to(&mut page, ms(100));
+    page.absorb(ms(100));
+    page.absorb(ms(150));
+    page.handle_hidden(ms(200), false);
+    update(103).enter(3, 30).to(&mut page, ms(200));
+    page.update(ms(200));
+    let entered: Vec<u32> = page.entered::<Dot>().map(|(_, dot)| dot.x).collect();
+    assert_eq!(entered, [10, 20, 30]);
+    assert!(page.jumped());
+    page.update(ms(250));
+    assert_eq!(page.entered::<Dot>().count(), 0);
+}
+
+#[test]
 fn hidden_is_said_when_it_changes_and_at_each_welcome() {
     let mut page = joined();
     page.handle_hidden(ms(0), true);

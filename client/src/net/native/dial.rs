@@ -24,12 +24,22 @@ use tokio::sync::Notify;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::AbortHandle;
 
+use super::super::connect::ConnectError;
 use super::link::Link;
-use super::{AuthError, ConnectError};
 
 /// Asks for the auth value of a try.
-pub(super) type Auth =
+pub(in super::super) type Auth =
     Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<u8>, ConnectError>> + Send>> + Send + Sync>;
+
+/// An auth value that is the same at each try.
+pub(in super::super) fn ready(bytes: Vec<u8>) -> Auth {
+    Arc::new(move || Box::pin(std::future::ready(Ok(bytes.clone()))))
+}
+
+/// Whether a URL is one of a room.
+pub(in super::super) fn check_url(url: &str) -> Result<(), ConnectError> {
+    parse(url).map(|_| ())
+}
 
 /// A socket and the auth value that goes with it.
 type Opened = Result<(Link, Vec<u8>), ConnectError>;
@@ -89,18 +99,6 @@ async fn open(url: &str, auth: Auth, wake: Arc<Notify>) -> Opened {
             address: parse(url)?.0,
             error: std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer"),
         }),
-    }
-}
-
-/// Whether trying again is of no use. A server that has let this client in before may be starting again, and not
-/// know its rooms yet.
-pub(super) fn is_final(error: &ConnectError, has_session: bool) -> bool {
-    match error {
-        ConnectError::Dial { .. } | ConnectError::NoAuth(AuthError::Retry(_)) => false,
-        // A request that was too slow, too early or one of too many.
-        ConnectError::Http { status: 408 | 425 | 429, .. } => false,
-        ConnectError::Http { status, .. } => (400..500).contains(status) && !has_session,
-        _ => true,
     }
 }
 
