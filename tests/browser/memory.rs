@@ -59,6 +59,7 @@ fn a_hidden_page_that_can_store_nothing_loses_nothing() {
                 try { sessionStorage.setItem(`pad${n}`, 'x'.repeat(size)) } catch { size >>= 1 }; 0";
     ada.tab.run(full);
     ada.tab.hide(true);
+    ada.until("she is hidden", |_| ada.tab.run("document.visibilityState") == "hidden");
     bo.tab.key("f", true);
     bo.until("it is planted", |state| state["flowers"] == 1);
     std::thread::sleep(std::time::Duration::from_millis(2500));
