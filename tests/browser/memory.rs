@@ -26,6 +26,15 @@ fn open_with<'a>(stage: &'a Stage, name: &str, (key, value): &(String, String)) 
     Player::at(tab, name)
 }
 
+/// Loads the page again while it is hidden, and shows it then: not before, or the old page's game would have a frame in
+/// which it takes what the next one is to be given.
+fn sleep_on(player: &Player<'_>) {
+    player.tab.reload();
+    let state = player.until("another page", |state| state["status"] == "joined" && state["epoch"] == 2);
+    assert_eq!(state["frames"], 0, "{state:#}");
+    player.tab.hide(false);
+}
+
 #[test]
 fn a_hidden_page_keeps_what_the_room_sends_and_a_reload_hands_it_out_once() {
     let Some(stage) = Stage::set("asleep") else { return };
@@ -41,8 +50,7 @@ fn a_hidden_page_keeps_what_the_room_sends_and_a_reload_hands_it_out_once() {
         checkpoint(&ada.tab)["inbox"].as_array().map(Vec::len) == Some(3)
     });
     assert_eq!(ada.state()["news"], 0, "the game has had no frame");
-    ada.tab.reload();
-    ada.tab.hide(false);
+    sleep_on(&ada);
     ada.until("she is told of each", |state| state["news"] == 3 && state["flowers"] == 3);
     bo.tab.key("f", true);
     ada.until("and of one more", |state| state["news"] == 4);
@@ -59,13 +67,13 @@ fn a_hidden_page_that_can_store_nothing_loses_nothing() {
                 try { sessionStorage.setItem(`pad${n}`, 'x'.repeat(size)) } catch { size >>= 1 }; 0";
     ada.tab.run(full);
     ada.tab.hide(true);
+    ada.until("she is hidden", |_| ada.tab.run("document.visibilityState") == "hidden");
     bo.tab.key("f", true);
     bo.until("it is planted", |state| state["flowers"] == 1);
     std::thread::sleep(std::time::Duration::from_millis(2500));
     assert_eq!(checkpoint(&ada.tab)["inbox"].as_array().map(Vec::len), Some(0));
     // The room has it still, and gives it to the next page.
-    ada.tab.reload();
-    ada.tab.hide(false);
+    sleep_on(&ada);
     ada.until("she is told", |state| state["news"] == 1 && state["flowers"] == 1);
     drop((ada, bo));
     stage.end();

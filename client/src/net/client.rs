@@ -294,7 +294,7 @@ impl Client {
     }
 
     /// Every byte that came, as it came and as the updates' plain content; empty unless the connection was made
-    /// with [`record`](Connect::record).
+    /// with [`record`](crate::Connect::record).
     #[must_use]
     pub fn received(&self) -> (&[u8], &[u8]) {
         self.machine.received()
