@@ -106,10 +106,15 @@ impl<S: Stepper> Predict for Predictor<S> {
     }
 
     fn advance(&mut self, replica: &mut Replica, who: Who, to: Tick, part: f32) {
-        if self.last == Tick::ZERO || to.0 > self.last.0 + CATCH_UP {
+        let first = self.inputs.front().map_or(to, |(tick, _)| *tick);
+        // Another time of the room than it was a moment ago, or one that is silent on what it steps.
+        let jumps =
+            to.0.abs_diff(self.last.0) > CATCH_UP || to.0.saturating_sub(first.0) >= limits::PREDICTED;
+        if self.last == Tick::ZERO || jumps {
             replica.unstep();
             self.inputs.clear();
             self.last = Tick(to.0.saturating_sub(1));
+            self.sent = self.sent.min(self.last);
         }
         if self.last == to {
             self.listen();
@@ -183,6 +188,8 @@ impl<S: Stepper> Predict for Predictor<S> {
     fn reset(&mut self, replica: &mut Replica) {
         replica.unstep();
         self.inputs.clear();
+        // What was done once was done to no room.
+        self.said = self.said.take().map(|said| said.repeat());
         self.input = self.input.repeat();
         (self.sent, self.last, self.part) = (Tick::ZERO, Tick::ZERO, 0.0);
     }
