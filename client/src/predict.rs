@@ -22,6 +22,9 @@ pub use world::Predicted;
 /// Ticks that are stepped at once where the game did not call for a while; past them it begins anew.
 const CATCH_UP: u64 = limits::INPUT_AHEAD;
 
+/// Ticks by which the room's time may go back before what was predicted counts no more.
+const BACK: u64 = 5;
+
 /// A player's steps, without the type of her input.
 pub(crate) trait Predict: Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
@@ -142,10 +145,15 @@ impl<S: Stepper> Predict for Predictor<S> {
     }
 
     fn advance(&mut self, replica: &mut Replica, who: Who, to: Tick, part: f32) {
-        if self.last == Tick::ZERO || to.0 > self.last.0 + CATCH_UP {
+        let first = self.inputs.front().map_or(to, |(tick, _)| *tick);
+        // Another time of the room than it was a moment ago, or one that is silent on what it steps.
+        let leaps = to.0.saturating_sub(self.last.0) > CATCH_UP || self.last.0.saturating_sub(to.0) > BACK;
+        let jumps = leaps || to.0.saturating_sub(first.0) >= limits::PREDICTED;
+        if self.last == Tick::ZERO || jumps {
             replica.unstep();
             self.inputs.clear();
             self.last = Tick(to.0.saturating_sub(1));
+            self.sent = self.sent.min(self.last);
         }
         if self.last == to {
             self.listen();
@@ -220,6 +228,8 @@ impl<S: Stepper> Predict for Predictor<S> {
     fn reset(&mut self, replica: &mut Replica) {
         replica.unstep();
         self.inputs.clear();
+        // What was done once was done to no room.
+        self.said = self.said.take().map(|said| said.repeat());
         self.input = self.input.repeat();
         (self.sent, self.last, self.part) = (Tick::ZERO, Tick::ZERO, 0.0);
     }

@@ -89,6 +89,8 @@ pub const INPUT: usize = 256;
 pub const INPUTS: usize = 12;
 /// How many ticks ahead of the room an input may be.
 pub const INPUT_AHEAD: u64 = 60;
+/// Ticks that a client predicts while the room says of none what came of it; past them it begins anew.
+pub const PREDICTED: u64 = 240;
 /// How many ticks after its own an input's actions may still run.
 pub const INPUT_LATE: u64 = 17;
 /// How many ticks the newest input is repeated where the next one has not come.

@@ -162,7 +162,8 @@ impl Machine {
             let time = self.clock.room_time(now).unwrap_or(0.0);
             let lead = self.play.lead.ticks(now, self.clock.round_trip(), who.tick_rate);
             let ahead = time + lead;
-            if self.replica.tick() > Tick::ZERO && ahead >= 0.0 {
+            // Past the last tick that there can be is no time of a room.
+            if self.replica.tick() > Tick::ZERO && (0.0..limits::ID_MOST as f64).contains(&ahead) {
                 by.advance(&mut self.replica, who, Tick(ahead as u64), ahead.fract() as f32);
             }
         }
@@ -199,6 +200,8 @@ impl Machine {
 
     /// The next message of what the player does.
     pub(super) fn next_play(&mut self) -> Option<Vec<u8>> {
+        // Until the welcome is applied, what waits is for the connection before.
+        self.seat.filter(|seat| seat.begun)?;
         let inputs = self.play.by.as_mut().and_then(|by| by.next_message());
         inputs.or_else(|| self.play.message.take())
     }

@@ -4,6 +4,7 @@ mod attacks;
 mod codes;
 mod events;
 mod pages;
+mod play;
 mod resume;
 mod stream;
 mod timers;

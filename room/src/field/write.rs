@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::blob::Blob;
 use super::json::{Json, JsonCodec, JsonValue};
 use super::{Codec, OverLimit, WireType};
-use crate::entity::{Entity, EntityId, FieldMask, VisitMut};
+use crate::entity::{Entity, EntityId, FieldMask, Visit, VisitMut};
 use crate::limits;
 use crate::wire::{Reader, record};
 
@@ -290,6 +290,19 @@ const fn change_overhead<K: Entity>() -> usize {
         i += 1;
     }
     blobs.saturating_sub(CHANGE_SPARE)
+}
+
+/// Bytes of an entity with every field encoded.
+pub(crate) fn size_of<K: Entity>(value: &K) -> u32 {
+    struct Size(u32);
+    impl Visit for Size {
+        fn field<C: Codec>(&mut self, _: usize, value: &C::Value, _: &C::Track) {
+            self.0 += C::size(value) as u32;
+        }
+    }
+    let mut size = Size(0);
+    value.visit(&K::Track::default(), &mut size);
+    size.0
 }
 
 /// Readies a new entity: rounds its fields, checks every limit, and says its size.

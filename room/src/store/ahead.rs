@@ -5,10 +5,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::entity::{Entity, EntityId, FieldMask, Visible};
-use crate::field::write::{Admit, Clamped, Write};
+use crate::field::write::{Clamped, Write, size_of};
+use crate::limits;
 use crate::tick::Tick;
-use crate::wire::Reader;
 use crate::wire::record;
+
+/// Bytes of an entity's fields that go in one message of writes.
+const MOST: usize = limits::CLIENT_PAYLOAD - 64;
 
 /// Who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +36,23 @@ struct Shown<K: Entity> {
     /// Fields that the player wrote and of which the room has said nothing yet, each with the number of the message
     /// that had it last; 0 where it is still to go.
     writes: BTreeMap<u8, u64>,
+    /// Those fields as the player wrote them, whatever steps made of them; none where she wrote nothing.
+    mine: Option<Box<K>>,
     /// Fields that were predicted.
     stepped: FieldMask,
     /// Whether a step had it open.
     opened: bool,
     /// Fields that calls are expected to change.
     called: FieldMask,
+}
+
+/// An entity as it was before a look between two ticks.
+#[derive(Debug)]
+pub(super) struct Saved<K> {
+    id: EntityId,
+    value: K,
+    size: u32,
+    stepped: FieldMask,
 }
 
 /// Entities as they were predicted to be after a tick.
@@ -69,21 +83,19 @@ impl<K: Entity> Default for Ahead<K> {
 }
 
 impl<K: Entity> Shown<K> {
-    fn of(id: EntityId, value: &K) -> Shown<K> {
-        let (mut value, mut track) = (value.clone(), K::Track::default());
-        // The room sent it, so it is within its limits.
-        let size = Admit::check(id, &mut value, &mut track, &mut Clamped::default()).unwrap_or(0);
-        let (writes, stepped, called) = (BTreeMap::new(), FieldMask::NONE, FieldMask::NONE);
+    fn of(room: &K) -> Shown<K> {
         Shown {
-            value,
-            track,
-            size,
+            value: room.clone(),
+            track: K::Track::default(),
+            // Not checked: a room may lie.
+            size: size_of(room),
             pending: [0; 4],
             writer: Writer::Step,
-            writes,
-            stepped,
+            writes: BTreeMap::new(),
+            mine: None,
+            stepped: FieldMask::NONE,
             opened: false,
-            called,
+            called: FieldMask::NONE,
         }
     }
 
@@ -93,7 +105,12 @@ impl<K: Entity> Shown<K> {
         match self.writer {
             Writer::Step => self.stepped.union(mask),
             Writer::Call => self.called.union(mask),
-            Writer::Player => mask.iter().for_each(|field| _ = self.writes.insert(field as u8, 0)),
+            Writer::Player if mask.is_empty() => {}
+            Writer::Player => {
+                mask.iter().for_each(|field| _ = self.writes.insert(field as u8, 0));
+                let mine = self.mine.get_or_insert_with(|| Box::new(self.value.clone()));
+                record::copy_fields(&self.value, mask, &mut **mine);
+            }
         }
     }
 
@@ -103,14 +120,44 @@ impl<K: Entity> Shown<K> {
         mask
     }
 
-    /// Becomes what the room has, but for fields of a mask.
-    fn rebase(&mut self, id: EntityId, room: &K, keep: FieldMask) {
-        let mut bytes = Vec::new();
-        record::put_fields(&self.value, keep, &mut bytes);
-        let fresh = Shown::of(id, room);
-        (self.value, self.track, self.size) = (fresh.value, fresh.track, fresh.size);
-        // What was encoded a moment ago decodes.
-        let _ = record::take_fields(&mut self.value, keep, &mut Reader::new(&bytes), |_| ());
+    /// Becomes what the room has, but for what the player wrote, and for fields of a mask, which stay as they are. What
+    /// calls are expected to do is to be said anew.
+    fn rebase(&mut self, room: &K, keep: FieldMask) {
+        let written = self.written();
+        let shown = std::mem::replace(&mut self.value, room.clone());
+        match &self.mine {
+            Some(mine) if !written.is_empty() => record::copy_fields(&**mine, written, &mut self.value),
+            _ => self.mine = None,
+        }
+        record::copy_fields(&shown, keep, &mut self.value);
+        (self.track, self.size) = (K::Track::default(), size_of(&self.value));
+        self.called = FieldMask::NONE;
+    }
+
+    /// Of fields that are to go, those that fit in a message, and those that fit in none.
+    fn portion(&self, unsent: FieldMask, fields: &mut Vec<u8>) -> (FieldMask, FieldMask) {
+        let (mut fits, mut never) = (FieldMask::NONE, FieldMask::NONE);
+        let Some(mine) = &self.mine else { return (fits, never) };
+        // The set stands before the values, and has the same length whatever is in it.
+        unsent.put(K::KIND.fields.len(), fields);
+        let head = fields.len();
+        for field in unsent.iter() {
+            let (before, mut one) = (fields.len(), FieldMask::NONE);
+            one.insert(field);
+            record::put_fields(&**mine, one, fields);
+            if fields.len() <= MOST {
+                fits.insert(field);
+                continue;
+            }
+            if head + fields.len() - before > MOST {
+                never.insert(field);
+            }
+            fields.truncate(before);
+        }
+        let mut set = Vec::new();
+        fits.put(K::KIND.fields.len(), &mut set);
+        fields[..head].copy_from_slice(&set);
+        (fits, never)
     }
 }
 
@@ -146,7 +193,7 @@ impl<K: Visible> Ahead<K> {
 
     /// Opens an entity for writing.
     pub(super) fn open(&mut self, id: EntityId, room: &K, writer: Writer) -> Write<'_, K> {
-        let shown = self.shown.entry(id).or_insert_with(|| Shown::of(id, room));
+        let shown = self.shown.entry(id).or_insert_with(|| Shown::of(room));
         shown.note();
         shown.writer = writer;
         shown.opened |= writer == Writer::Step;
@@ -168,9 +215,7 @@ impl<K: Visible> Ahead<K> {
     pub(super) fn changed(&mut self, id: EntityId, room: &K) {
         if let Some(shown) = self.shown.get_mut(&id) {
             shown.note();
-            let mut keep = shown.written();
-            keep.union(shown.stepped);
-            shown.rebase(id, room, keep);
+            shown.rebase(room, shown.stepped);
         }
     }
 
@@ -185,8 +230,14 @@ impl<K: Visible> Ahead<K> {
     }
 
     /// Calls `put` with each entity of which something that the player wrote is still to go: the fields, and their
-    /// values. It returns whether that goes now, in a message of this number.
-    pub(super) fn send(&mut self, number: u64, put: &mut dyn FnMut(EntityId, &[u8]) -> bool) {
+    /// values. It returns whether that goes now, in a message of this number. What fits in no message is taken back.
+    pub(super) fn send(
+        &mut self,
+        number: u64,
+        rows: &BTreeMap<EntityId, K>,
+        put: &mut dyn FnMut(EntityId, &[u8]) -> bool,
+    ) {
+        let mut fields = Vec::new();
         for (id, shown) in &mut self.shown {
             shown.note();
             let mut mask = FieldMask::NONE;
@@ -195,11 +246,14 @@ impl<K: Visible> Ahead<K> {
             if mask.is_empty() {
                 continue;
             }
-            let mut fields = Vec::new();
-            mask.put(K::KIND.fields.len(), &mut fields);
-            record::put_fields(&shown.value, mask, &mut fields);
-            if put(*id, &fields) {
-                mask.iter().for_each(|field| _ = shown.writes.insert(field as u8, number));
+            fields.clear();
+            let (fits, never) = shown.portion(mask, &mut fields);
+            if !fits.is_empty() && put(*id, &fields) {
+                fits.iter().for_each(|field| _ = shown.writes.insert(field as u8, number));
+            }
+            if !never.is_empty() {
+                shown.writes.retain(|field, _| !never.has((*field).into()));
+                rows.get(id).into_iter().for_each(|room| shown.rebase(room, shown.stepped));
             }
         }
     }
@@ -209,10 +263,7 @@ impl<K: Visible> Ahead<K> {
         for (id, shown) in &mut self.shown {
             shown.note();
             if let Some(room) = rows.get(id).filter(|_| !shown.called.is_empty()) {
-                let mut keep = shown.written();
-                keep.union(shown.stepped);
-                shown.called = FieldMask::NONE;
-                shown.rebase(*id, room, keep);
+                shown.rebase(room, shown.stepped);
             }
         }
         self.tidy();
@@ -233,9 +284,7 @@ impl<K: Visible> Ahead<K> {
             let before = shown.writes.len();
             shown.writes.retain(|_, sent| *sent == 0 || *sent > number);
             if let Some(room) = rows.get(id).filter(|_| shown.writes.len() < before) {
-                let mut keep = shown.written();
-                keep.union(shown.stepped);
-                shown.rebase(*id, room, keep);
+                shown.rebase(room, shown.stepped);
             }
         }
         self.tidy();
@@ -247,8 +296,7 @@ impl<K: Visible> Ahead<K> {
             shown.note();
             (shown.stepped, shown.opened) = (FieldMask::NONE, false);
             if let Some(room) = rows.get(id) {
-                let keep = shown.written();
-                shown.rebase(*id, room, keep);
+                shown.rebase(room, FieldMask::NONE);
             }
         }
         self.past.clear();
@@ -294,20 +342,24 @@ impl<K: Visible> Ahead<K> {
     }
 
     /// Before a look between two ticks: what to go back to.
-    pub(super) fn save(&mut self) -> Vec<(EntityId, K, FieldMask)> {
-        self.shown.values_mut().for_each(Shown::note);
-        self.shown.iter().map(|(id, shown)| (*id, shown.value.clone(), shown.stepped)).collect()
+    pub(super) fn save(&mut self) -> Vec<Saved<K>> {
+        let save = |(id, shown): (&EntityId, &mut Shown<K>)| {
+            shown.note();
+            Saved { id: *id, value: shown.value.clone(), size: shown.size, stepped: shown.stepped }
+        };
+        self.shown.iter_mut().map(save).collect()
     }
 
     /// After it: what was shown is a preview, and all is as it was.
-    pub(super) fn restore(&mut self, saved: Vec<(EntityId, K, FieldMask)>) {
+    pub(super) fn restore(&mut self, saved: Vec<Saved<K>>) {
         self.preview.clear();
         let mut shown = std::mem::take(&mut self.shown);
-        for (id, value, stepped) in saved {
+        for Saved { id, value, size, stepped } in saved {
             let Some(mut of) = shown.remove(&id) else { continue };
             of.note();
             if of.opened {
                 self.preview.insert(id, std::mem::replace(&mut of.value, value));
+                (of.track, of.size) = (K::Track::default(), size);
             }
             of.stepped = stepped;
             self.shown.insert(id, of);
@@ -319,3 +371,6 @@ impl<K: Visible> Ahead<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

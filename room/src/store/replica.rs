@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ahead::{Ahead, Writer};
+use super::ahead::{Ahead, Saved, Writer};
 use crate::entity::{EntityId, FieldMask, Visible};
 use crate::field::write::Write;
 use crate::tick::Tick;
@@ -22,7 +22,7 @@ pub struct Table<K: Visible> {
     /// What is shown otherwise than the room has it.
     ahead: Ahead<K>,
     /// What to go back to after a look between two ticks.
-    saved: Option<Vec<(EntityId, K, FieldMask)>>,
+    saved: Option<Vec<Saved<K>>>,
 }
 
 impl<K: Visible> Table<K> {
@@ -280,7 +280,7 @@ impl<K: Visible> AnyTable for Table<K> {
     }
 
     fn send_writes(&mut self, number: u64, put: &mut dyn FnMut(EntityId, &[u8]) -> bool) {
-        self.ahead.send(number, put);
+        self.ahead.send(number, &self.rows, put);
     }
 
     fn send_writes_again(&mut self) {

@@ -343,7 +343,7 @@ impl<'a> RoomMessage<'a> {
             },
             tag::FAILED => RoomMessage::Failed(r.varint()?),
             tag::ROOM_ACK => RoomMessage::Ack(r.varint()?),
-            tag::STEPPED => RoomMessage::Stepped { tick: Tick(r.varint()?), writes: r.varint()? },
+            tag::STEPPED => RoomMessage::Stepped { tick: take_tick(&mut r)?, writes: r.varint()? },
             tag::PONG => {
                 RoomMessage::Pong { clock: r.varint()?, time: r.varint()?, inputs: Report::take(&mut r)? }
             }
@@ -409,6 +409,12 @@ fn put_build(out: &mut Vec<u8>, build: Option<&str>) {
 
 fn take_u32(r: &mut Reader<'_>) -> Result<u32, DecodeError> {
     u32::try_from(r.varint()?).map_err(|_| DecodeError::Value)
+}
+
+/// A tick that there can be, and behind which there are more.
+fn take_tick(r: &mut Reader<'_>) -> Result<Tick, DecodeError> {
+    let tick = r.varint()?;
+    if tick <= limits::ID_MOST { Ok(Tick(tick)) } else { Err(DecodeError::Value) }
 }
 
 fn take_flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {

@@ -303,6 +303,17 @@ pub(crate) fn take_fields<K: Entity>(
     Ok(fields.finite)
 }
 
+/// Copies the fields of a mask from one entity to another.
+pub(crate) fn copy_fields<K: Entity>(from: &K, mask: FieldMask, to: &mut K) {
+    if mask.is_empty() {
+        return;
+    }
+    let mut bytes = Vec::new();
+    put_fields(from, mask, &mut bytes);
+    // What was encoded a moment ago decodes.
+    let _ = take_fields(to, mask, &mut Reader::new(&bytes), |_| ());
+}
+
 /// Whether the fields of a mask are the same in two entities, bit by bit.
 pub(crate) fn same_fields<K: Entity>(a: &K, b: &K, mask: FieldMask) -> bool {
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
