@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod link;
 
+#[path = "play/attacks.rs"]
+mod attacks;
 #[path = "play/calls.rs"]
 mod calls;
 #[path = "play/game.rs"]

@@ -27,9 +27,36 @@ pub(crate) struct Hand {
 pub(crate) struct Unit {
     pub(crate) owner: PlayerId,
     pub(crate) x: f64,
+    #[field(writable)]
     pub(crate) hp: u32,
-    #[field(quantize(step = 0.5, min = -10.0, max = 10.0))]
+    #[field(writable, quantize(step = 0.5, min = -10.0, max = 10.0))]
     pub(crate) aim: f32,
+}
+
+/// What a player does in a tick.
+#[derive(Input, Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Push {
+    pub(crate) by: f64,
+    #[input(once)]
+    pub(crate) draw: u8,
+}
+
+struct Shove;
+
+impl Stepper for Shove {
+    type Input = Push;
+
+    fn step(world: &mut impl StepWorld, input: &Push, _: f32) {
+        let others = world.all::<Hand>().count();
+        if let Some(mut hand) = world.private_mut::<Hand>().filter(|_| input.draw > 0) {
+            let card = hand.card.wrapping_add(others as u64);
+            hand.set_card(card);
+        }
+        let Some(mut unit) = world.own::<Unit>().and_then(|id| world.get_mut(id)) else { return };
+        assert!(others <= 1 && input.by.is_finite(), "a step gets {others} hands and {input:?}");
+        let x = (unit.x + input.by.clamp(-1.0, 1.0)).clamp(0.0, 40.0);
+        unit.set_x(x);
+    }
 }
 
 #[derive(Entity, Clone, Debug, Default, PartialEq)]
@@ -188,6 +215,28 @@ impl Game for Arena {
             }
             Eyes::Words => combine((near(), custom(ByWord))),
         }
+    }
+
+    fn steps() -> Steps<Self> {
+        Steps::by::<Shove>()
+    }
+
+    fn on_write(&mut self, room: &mut Room<Self>, peer: Peer, written: &mut Written) -> Result<(), Refused> {
+        let here = room.id::<Unit>(written.id()).and_then(|id| room.get(id)).map(|unit| unit.owner);
+        let writable = written.fields().without(Unit::KIND.writable()).is_empty();
+        let Some(unit) = written.get_mut::<Unit>() else { return Err(Refused::new("nothing else is hers")) };
+        let fine = here == Some(peer.player) && writable && (-10.0..=10.0).contains(&unit.aim);
+        let shown = format!("{peer:?} writes {unit:?}");
+        self.expect(fine, || shown);
+        match unit.hp % 16 {
+            0 => self.fail(),
+            1 => return Err(Refused::new("odd")),
+            // And is there no more when that is to be taken over.
+            2 => _ = room.delete(written.id()),
+            3 => (unit.hp, unit.aim, unit.x) = (7, f32::NAN, f64::NAN),
+            _ => {}
+        }
+        Ok(())
     }
 
     fn calls() -> Calls<Self> {

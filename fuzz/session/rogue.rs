@@ -1,12 +1,12 @@
 //! A client that keeps to no rule: messages of every kind with any fields, damaged or made of nothing.
 
 use room::session::{Claim, Hello, Resume, Token};
-use room::wire::message::{Ack, Call, ClientMessage, RoomMessage};
+use room::wire::message::{Ack, Call, ClientMessage, RoomMessage, WriteEntry};
 use room::wire::update::Part;
 use room::wire::{PROTOCOL_VERSION, payload};
 use room::{EntityId, Game as _, SessionId, Tick, limits};
 
-use super::game::{Arena, Say};
+use super::game::{Arena, Push, Say};
 use super::input::Input;
 
 /// A connection that is not the honest client's.
@@ -25,6 +25,9 @@ pub(crate) struct Known {
     pub(crate) generation: u64,
     pub(crate) now: Tick,
 }
+
+/// The number by which units travel: state and private state come first.
+const UNIT: u8 = 2;
 
 pub(crate) const ACCOUNTS: [Option<&str>; 4] = [None, Some("ada"), Some("bo"), None];
 
@@ -152,8 +155,44 @@ impl Rogue {
             8 => encoded(&ClientMessage::Ping(input.number())),
             9 => encoded(&ClientMessage::Event { gap: gap(input), payload: input.bytes(40) }),
             10 => encoded(&ClientMessage::Hello(hello("again", None))),
-            _ => input.bytes(60).to_vec(),
+            _ => match input.below(4) {
+                0 => input.bytes(60).to_vec(),
+                1 => self.inputs(input),
+                _ => self.writes(input, ids),
+            },
         }
+    }
+
+    /// A tick near the one it has, or any.
+    fn inputs(&self, input: &mut Input<'_>) -> Vec<u8> {
+        let near = self.updated.0 + u64::from(input.u8() % 80);
+        let first = if input.one_in(6) { input.number() } else { near.saturating_sub(20) };
+        let pushes: Vec<Vec<u8>> = (0..1 + input.below(limits::INPUTS))
+            .map(|_| {
+                let by = if input.one_in(6) { f64::from_bits(input.number()) } else { f64::from(input.u8()) };
+                value(&Push { by, draw: input.u8() % 3 })
+            })
+            .collect();
+        encoded(&ClientMessage::Inputs {
+            first: Tick(first),
+            inputs: pushes.iter().map(Vec::as_slice).collect(),
+        })
+    }
+
+    /// To units, mostly, of whomever.
+    fn writes(&self, input: &mut Input<'_>, ids: impl Iterator<Item = EntityId>) -> Vec<u8> {
+        let kind = if input.one_in(6) { input.u8() % 8 } else { UNIT };
+        let set = if input.one_in(6) { input.u8() } else { 0b1100 };
+        let mut fields = vec![set];
+        fields.extend(u32::from(input.u8()).to_le_bytes());
+        fields.push(input.u8() % 48);
+        let ids = ids.skip(input.below(8)).take(1 + input.below(limits::WRITES - 1));
+        let mut entries: Vec<WriteEntry<'_>> =
+            ids.map(|id| WriteEntry { kind, id, fields: &fields }).collect();
+        if entries.is_empty() {
+            entries.push(WriteEntry { kind, id: EntityId::STATE, fields: &fields });
+        }
+        encoded(&ClientMessage::Writes { number: input.number(), entries })
     }
 
     /// What it says that it has: as it is, or a lie.

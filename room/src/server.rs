@@ -132,6 +132,13 @@ impl<G: Game> Server<G> {
         self
     }
 
+    /// How far back [`Room::rewind`](crate::Room::rewind) goes at the most, in milliseconds, 0 to 10,000; 1,000 if not
+    /// said.
+    pub fn rewind_ms(mut self, ms: u32) -> Self {
+        self.config.room.rewind_ms = ms;
+        self
+    }
+
     /// Hours that an account's private state is kept after its player has left, or `None` for ever. Default: 24.
     pub fn retention_hours(mut self, hours: Option<u64>) -> Self {
         self.config.room.retention_hours = hours;

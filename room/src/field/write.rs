@@ -122,9 +122,10 @@ impl<K: Entity> Write<'_, K> {
         C::Outcome::from_result(noted.replace::<K, C>(id, field, (value, track), new, || dirty.push(slot)))
     }
 
-    /// Takes over the fields of a mask from another entity of the kind, as setters would. Where one is refused, those
-    /// before it are written.
+    /// Takes over the fields of a mask from another entity of the kind, as setters would. Where one makes the entity too
+    /// large, those before it are written; where one is too large itself, none is.
     pub(crate) fn take_over(&mut self, mask: FieldMask, from: &K) -> Result<(), WriteError> {
+        check_fields(mask, from)?;
         let mut bytes = Vec::new();
         record::put_fields(from, mask, &mut bytes);
         let noted = Noted { pending: self.pending, size: self.size, clamped: self.clamped };
@@ -258,6 +259,21 @@ fn refused<K: Entity>(field: usize, over: OverLimit) -> WriteError {
         OverLimit { size: 0, .. } => WriteError::NotJson { kind, field },
         OverLimit { size, limit } => WriteError::FieldTooLarge { kind, field, size, limit },
     }
+}
+
+/// Checks the fields of a mask as setters would.
+fn check_fields<K: Entity>(mask: FieldMask, entity: &K) -> Result<(), WriteError> {
+    struct Check<K>(FieldMask, Result<(), WriteError>, PhantomData<K>);
+    impl<K: Entity> Visit for Check<K> {
+        fn field<C: Codec>(&mut self, index: usize, value: &C::Value, _: &C::Track) {
+            if self.0.has(index) && self.1.is_ok() {
+                self.1 = C::check(value).map_err(|over| refused::<K>(index, over));
+            }
+        }
+    }
+    let mut check = Check::<K>(mask, Ok(()), PhantomData);
+    entity.visit(&K::Track::default(), &mut check);
+    check.1
 }
 
 /// Whether a field's bit is set.

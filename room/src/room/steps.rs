@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Game, Room};
-use crate::entity::{Id, PlayerId, Visible};
+use crate::entity::{EntityId, Id, PlayerId, Visible};
 use crate::presence::Presence;
 use crate::session::inputs::Inputs;
 use crate::step::{StepWorld, Stepper, step_seconds};
@@ -132,12 +132,15 @@ impl<G: Game, S: Stepper> Stepping<G> for Of<S> {
         inputs: &[&[u8]],
         now: Tick,
     ) -> Result<(), DecodeError> {
-        let decode = |bytes: &&[u8]| payload::decode::<S::Input>(bytes);
+        // Games clamp what they get, and NaN passes every clamp: one with that is as one that never came.
+        let decode = |bytes: &&[u8]| {
+            Ok(Some(payload::decode::<S::Input>(bytes)?).filter(|_| payload::is_finite(bytes)))
+        };
         let inputs = inputs.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         let filed = self.players.entry(player).or_default();
         for (tick, input) in (first.0..).zip(inputs) {
-            // One too far ahead is as one that never came.
-            filed.file(Tick(tick), input, now);
+            // And so is one too far ahead.
+            input.map(|input| filed.file(Tick(tick), input, now));
         }
         Ok(())
     }
@@ -175,6 +178,14 @@ struct RoomWorld<'a> {
     first: &'a FirstOwned,
 }
 
+impl RoomWorld<'_> {
+    /// Whether an entity is no other player's private state.
+    fn may_see(&self, id: EntityId) -> bool {
+        let private_to = self.world.slot(id).and_then(|slot| self.world.info(slot).private_to);
+        private_to.is_none_or(|player| player == self.player)
+    }
+}
+
 impl StepWorld for RoomWorld<'_> {
     fn player(&self) -> PlayerId {
         self.player
@@ -183,19 +194,20 @@ impl StepWorld for RoomWorld<'_> {
         self.tick
     }
     fn get<K: Visible>(&self, id: Id<K>) -> Option<&K> {
-        self.world.get(id.entity())
+        self.world.get(id.entity()).filter(|_| self.may_see(id.entity()))
     }
     fn get_mut<K: Visible>(&mut self, id: Id<K>) -> Option<K::Writer<'_>> {
-        if TypeId::of::<K>() == TypeId::of::<Presence>() {
+        if TypeId::of::<K>() == TypeId::of::<Presence>() || !self.may_see(id.entity()) {
             return None;
         }
         self.world.get_mut::<K>(id.entity())
     }
     fn all<K: Visible>(&self) -> impl Iterator<Item = (Id<K>, &K)> + '_ {
-        self.world.all()
+        self.world.all().filter(|(id, _)| self.may_see(id.entity()))
     }
     fn own<K: Visible>(&self) -> Option<Id<K>> {
-        self.world.owned_by::<K>(self.player, self.first).map(Id::assume)
+        let id = self.world.owned_by::<K>(self.player, self.first).map(Id::assume)?;
+        self.get(id).map(|_| id)
     }
     fn state<K: Visible>(&self) -> Option<&K> {
         self.world.at(self.world.state()?)

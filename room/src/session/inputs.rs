@@ -40,12 +40,12 @@ impl<I: Input> Inputs<I> {
     /// Files the input of a tick; `now` is the last one stepped. The first copy of a tick wins. Returns whether it is
     /// taken: one that is more than [`limits::INPUT_AHEAD`] ticks ahead is not.
     pub fn file(&mut self, tick: Tick, input: I, now: Tick) -> bool {
-        self.rests &= tick <= now;
         if tick > now {
             let ahead = tick.0 - now.0 - 1;
             if ahead >= limits::INPUT_AHEAD {
                 return false;
             }
+            self.rests = false;
             self.filed.entry(tick).or_insert_with(|| {
                 let ahead = ahead as u32;
                 self.report.early = Some(self.report.early.map_or(ahead, |early| early.min(ahead)));
@@ -53,7 +53,7 @@ impl<I: Input> Inputs<I> {
             });
             return true;
         }
-        self.report.late += 1;
+        self.report.late = self.report.late.saturating_add(1);
         let in_time = now.0 - tick.0 <= limits::INPUT_LATE;
         if in_time && input.acts() && tick > self.acted && !self.acts.contains_key(&tick) {
             self.acts.insert(tick, input.clone());
@@ -92,7 +92,7 @@ impl<I: Input> Inputs<I> {
         if self.rests || tick.0.saturating_sub(of.0) > limits::INPUT_REPEATS {
             return newest.rest();
         }
-        self.report.starved += 1;
+        self.report.starved = self.report.starved.saturating_add(1);
         newest.repeat()
     }
 
@@ -204,6 +204,9 @@ mod tests {
         inputs.rest(Tick(1));
         assert_eq!(inputs.next(Tick(2)), Walk { heading: 9, ..Walk::default() });
         assert_eq!(inputs.take_report().starved, 0);
+        // One that is dropped does not wake her.
+        assert!(!inputs.file(Tick(3 + limits::INPUT_AHEAD), walk(1), Tick(2)));
+        assert_eq!(inputs.next(Tick(3)).right, 0);
     }
 
     /// The naive few lines: of all actions that came in time, one a tick, the oldest that is newer than all before.

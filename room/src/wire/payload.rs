@@ -123,6 +123,23 @@ pub fn scan(bytes: &[u8]) -> Result<(), DecodeError> {
     }
 }
 
+/// Whether every float in a value that was [scanned](scan) is finite, also as an `f32`.
+pub fn is_finite(bytes: &[u8]) -> bool {
+    let mut r = Reader::new(bytes);
+    while r.remaining() > 0 {
+        let mut float = r.clone();
+        let finite = match float.u8() {
+            Ok(0xca) => float.array().is_ok_and(|bytes| f32::from_be_bytes(bytes).is_finite()),
+            Ok(0xcb) => float.array().is_ok_and(|bytes| (f64::from_be_bytes(bytes) as f32).is_finite()),
+            _ => true,
+        };
+        if !finite || take_value(&mut r).is_err() {
+            return false;
+        }
+    }
+    true
+}
+
 /// Reads one value's head and, of strings and numbers, the rest. Returns how many values an array or map holds.
 fn take_value(r: &mut Reader<'_>) -> Result<Option<usize>, DecodeError> {
     let head = r.u8()?;
@@ -291,6 +308,17 @@ mod tests {
         for bytes in [&[0xc7, 1, 5, 9][..], &[0xd4, 5, 9], &[0xc4, 0], &[0x82, 1, 0x90, 2, 0x80]] {
             assert_eq!(scan(bytes), Ok(()), "{bytes:02x?}");
             assert!(decode::<serde::de::IgnoredAny>(bytes).is_ok(), "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn floats_that_are_not_finite_are_found_wherever_they_stand() {
+        for number in [0.0, -1.5, f64::from(f32::MAX)] {
+            assert!(is_finite(&bytes(&("\u{cb}", number, number as f32, [1, 2]))), "{number}");
+        }
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+            assert!(!is_finite(&bytes(&BTreeMap::from([("a", vec![Some(0.0), Some(number)])]))), "{number}");
+            assert!(!is_finite(&bytes(&(1, number as f32))), "{number}");
         }
     }
 

@@ -71,13 +71,17 @@ pub(super) fn put_writes(out: &mut Vec<u8>, number: u64, entries: &[WriteEntry<'
 
 pub(super) fn take_writes<'a>(r: &mut Reader<'a>) -> Result<(u64, Vec<WriteEntry<'a>>), DecodeError> {
     let number = r.varint()?;
-    let mut entries = Vec::new();
+    let mut entries: Vec<WriteEntry<'a>> = Vec::new();
     while entries.is_empty() || r.remaining() > 0 {
         if entries.len() == limits::WRITES {
             return Err(DecodeError::TooLong);
         }
         let kind = r.u8()?;
         let id = EntityId::from_wire(r.varint()?).ok_or(DecodeError::Value)?;
+        // So an entity is written once: a message counts as one, whatever it has the game look at.
+        if entries.last().is_some_and(|last| (last.kind, last.id) >= (kind, id)) {
+            return Err(DecodeError::Order);
+        }
         entries.push(WriteEntry { kind, id, fields: take_blob(r, limits::CLIENT_MESSAGE)? });
     }
     Ok((number, entries))

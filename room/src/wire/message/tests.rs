@@ -229,11 +229,25 @@ fn a_message_has_a_few_inputs_and_writes_and_never_none() {
     assert_eq!(inputs(limits::INPUTS + 1, 1), Err(DecodeError::TooLong));
     assert_eq!(inputs(1, limits::INPUT + 1), Err(DecodeError::TooLong));
     let writes = |count: usize| {
-        ClientMessage::decode(&[&[tag::WRITE, 5][..], &[0, 9, 1, 0].repeat(count)].concat()).map(|_| ())
+        let one = |n: usize| [n as u8 / 32, 9 + n as u8 % 32, 1, 0];
+        let all: Vec<u8> = (0..count).flat_map(one).collect();
+        ClientMessage::decode(&[&[tag::WRITE, 5][..], &all].concat()).map(|_| ())
     };
     assert_eq!(writes(1).and(writes(limits::WRITES)), Ok(()));
     assert_eq!(writes(0), Err(DecodeError::Truncated));
     assert_eq!(writes(limits::WRITES + 1), Err(DecodeError::TooLong));
+    for (entries, again) in
+        [([1, 9, 0, 1, 9, 0], "the same"), ([1, 9, 0, 1, 8, 0], "IDs"), ([1, 9, 0, 0, 9, 0], "kinds")]
+    {
+        let decoded = ClientMessage::decode(&[&[tag::WRITE, 5][..], &entries].concat()).map(|_| ());
+        assert_eq!(decoded, Err(DecodeError::Order), "{again}");
+    }
+    let stepped = |tick: u64| {
+        let mut bytes = vec![tag::STEPPED];
+        varint::put(&mut bytes, tick);
+        RoomMessage::decode(&[&bytes[..], &[0]].concat()).map(|_| ())
+    };
+    assert_eq!((stepped(limits::ID_MOST), stepped(limits::ID_MOST + 1)), (Ok(()), Err(DecodeError::Value)));
     assert_eq!(writes_number(&[tag::WRITE, 0xac, 2, 0, 0]), Some(300));
     assert_eq!((writes_number(&[tag::WRITE]), writes_number(&[tag::PING, 1])), (None, None));
 }
