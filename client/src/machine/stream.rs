@@ -139,6 +139,8 @@ impl Machine {
             // The room made another one though this one was named.
             self.lose_session();
         }
+        // A room that was woken counts its ticks from where it was stored, however long that is past.
+        let same_run = self.seat.is_some_and(|seat| seat.state == (welcome.generation, welcome.incarnation));
         self.session = Some(Session { id: welcome.session, token: welcome.token });
         self.arrived(welcome.room);
         self.seat = Some(Seat {
@@ -154,7 +156,7 @@ impl Machine {
         (self.status, self.phase) = (Status::Joined, Phase::Joined);
         self.rejoined = false;
         self.dial.welcomed();
-        self.clock.welcomed(now, welcome.tick, welcome.tick_rate, welcome.resumed);
+        self.clock.welcomed(now, welcome.tick, welcome.tick_rate, welcome.resumed && same_run);
         self.outbox.welcomed(welcome.received);
         self.acks.tick = Tick::ZERO;
         self.pending.ack = true;

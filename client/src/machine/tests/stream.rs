@@ -189,6 +189,16 @@ fn the_clock_follows_the_quickest_answer() {
 }
 
 #[test]
+fn the_clock_of_a_room_that_was_woken_is_that_of_its_welcome() {
+    let mut machine = joined();
+    hear(&mut machine, ms(1000), pong(900_000, 120_000));
+    let woken = Welcome { incarnation: 2, tick: Tick(125), ..again() };
+    resume(&mut machine, ms(10_000), woken);
+    assert_eq!(machine.room_time(ms(10_000)), Some(125.0), "and not where the one before would be by now");
+    assert_eq!(machine.room_time(ms(10_100)), Some(127.0));
+}
+
+#[test]
 fn the_clock_goes_on_over_a_drop_until_the_first_answer() {
     let mut machine = joined();
     hear(&mut machine, ms(40), pong(0, 100_400));
