@@ -59,6 +59,8 @@ pub(crate) struct Reached {
     pub(crate) emptied: usize,
     /// Results and failures that came to the honest client.
     pub(crate) answered: usize,
+    /// Writes of rogues that came before the game.
+    pub(crate) written: usize,
 }
 
 /// Plays an input.
@@ -292,7 +294,8 @@ impl<'r> Play<'r> {
             }
             3 if room.entities() < ENTITIES => {
                 room.delete(entity);
-                let _ = room.create_with_id(id, Unit { x, hp: size as u32, ..Unit::default() });
+                let owner = PlayerId(1 + id as u32 % 4);
+                let _ = room.create_with_id(id, Unit { owner, x, hp: size as u32, ..Unit::default() });
             }
             4 if room.entities() < ENTITIES => {
                 let _ = room.create(Spark { x, heat: size as i16 }).map(|id| self.ids.insert(id.get()));

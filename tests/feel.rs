@@ -25,6 +25,7 @@ fn run(round_trip_ms: u64, jitter_ms: u64, stalls: bool) -> Figures {
         stalls,
         seconds: variable("FEEL_SECONDS", 120),
         seed: variable("FEEL_SEED", 1),
+        send_every: 1,
     };
     let figures = play(&plan);
     println!("{round_trip_ms} ms, jitter {jitter_ms}, stalls {stalls}: {figures}");
@@ -47,8 +48,19 @@ fn her_own_steps_show_in_the_same_frame_and_are_not_taken_back() {
 }
 
 #[test]
+fn a_room_that_sends_more_rarely_is_predicted_as_well() {
+    for send_every in [2, 4] {
+        let plan = Plan { round_trip_ms: 80, jitter_ms: 20, stalls: false, seconds: 60, seed: 2, send_every };
+        let figures = play(&plan);
+        println!("every {send_every} ticks: {figures}");
+        assert_eq!((figures.frames_to_screen, figures.jumps_lost, figures.jumps_doubled), (1, 0, 0));
+        assert!(figures.unexplained == 0 && figures.starved_share < 0.005, "{figures}");
+    }
+}
+
+#[test]
 fn who_aims_at_what_she_sees_hits_it() {
-    let plan = Plan { round_trip_ms: 250, jitter_ms: 0, stalls: false, seconds: 0, seed: 1 };
+    let plan = Plan { round_trip_ms: 250, jitter_ms: 0, stalls: false, seconds: 0, seed: 1, send_every: 1 };
     let (with, without) = shoot(&plan, 8);
     println!("a shooter at 250 ms hits {with} of 8 with lag compensation, {without} of 8 without");
     assert_eq!((with, without), (8, 0));

@@ -94,6 +94,7 @@ fn no_input_makes_the_room_panic_hold_too_much_or_break_its_word() {
         assert!(session::CODES.iter().chain(&[0]).all(|code| reached.codes.contains(code)), "{reached:?}");
         let counts =
             [reached.resumed[0], reached.resumed[1], reached.compared, reached.emptied, reached.answered];
+        assert!(reached.written > 20, "{reached:?}");
         assert!(counts.iter().all(|count| *count > INPUTS as usize / 30), "{reached:?}");
     }
 }

@@ -134,13 +134,15 @@ pub(crate) struct Arena {
     /// The player of the honest client, and the last number that it sent in this session.
     pub(crate) honest: Option<(PlayerId, u64)>,
     stays: BTreeMap<PlayerId, Stay>,
+    /// Writes that came before the game.
+    pub(crate) written: usize,
     /// What should not have happened.
     pub(crate) wrong: Option<String>,
 }
 
 impl Arena {
     pub(crate) fn new(eyes: Eyes, deployed: bool) -> Arena {
-        Arena { eyes, deployed, honest: None, stays: BTreeMap::new(), wrong: None }
+        Arena { eyes, deployed, honest: None, stays: BTreeMap::new(), written: 0, wrong: None }
     }
 
     fn expect(&mut self, holds: bool, what: impl FnOnce() -> String) {
@@ -222,6 +224,7 @@ impl Game for Arena {
     }
 
     fn on_write(&mut self, room: &mut Room<Self>, peer: Peer, written: &mut Written) -> Result<(), Refused> {
+        self.written += 1;
         let here = room.id::<Unit>(written.id()).and_then(|id| room.get(id)).map(|unit| unit.owner);
         let writable = written.fields().without(Unit::KIND.writable()).is_empty();
         let Some(unit) = written.get_mut::<Unit>() else { return Err(Refused::new("nothing else is hers")) };

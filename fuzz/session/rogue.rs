@@ -152,7 +152,8 @@ impl Rogue {
             3 | 4 => call(input, ids),
             5 | 6 => encoded(&ClientMessage::Ack(self.ack(input))),
             7 => encoded(&ClientMessage::Hidden(input.one_in(2))),
-            8 => encoded(&ClientMessage::Ping(input.number())),
+            8 if input.one_in(4) => encoded(&ClientMessage::Ping(input.number())),
+            8 => self.writes(input, ids),
             9 => encoded(&ClientMessage::Event { gap: gap(input), payload: input.bytes(40) }),
             10 => encoded(&ClientMessage::Hello(hello("again", None))),
             _ => match input.below(4) {
@@ -186,9 +187,13 @@ impl Rogue {
         let mut fields = vec![set];
         fields.extend(u32::from(input.u8()).to_le_bytes());
         fields.push(input.u8() % 48);
-        let ids = ids.skip(input.below(8)).take(1 + input.below(limits::WRITES - 1));
+        // Those that lived once, or the first that the room made.
+        let known: Vec<EntityId> = ids.skip(input.below(8)).take(1 + input.below(8)).collect();
+        let first = 2 + input.below(6) as u64;
+        let made = (first..=first + input.below(4) as u64).filter_map(EntityId::from_wire);
+        let ids = if input.one_in(3) { known } else { made.collect() };
         let mut entries: Vec<WriteEntry<'_>> =
-            ids.map(|id| WriteEntry { kind, id, fields: &fields }).collect();
+            ids.iter().map(|id| WriteEntry { kind, id: *id, fields: &fields }).collect();
         if entries.is_empty() {
             entries.push(WriteEntry { kind, id: EntityId::STATE, fields: &fields });
         }

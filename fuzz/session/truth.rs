@@ -41,6 +41,7 @@ impl Play<'_> {
             self.reached.compared += 1;
         }
         self.check();
+        self.reached.written += self.room.game().written;
         for conn in std::mem::take(&mut self.rogues).into_keys() {
             self.room.handle_close(conn, self.now, Closed::WithFrame);
         }

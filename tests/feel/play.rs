@@ -20,6 +20,7 @@ pub(crate) struct Plan {
     pub(crate) stalls: bool,
     pub(crate) seconds: u64,
     pub(crate) seed: u64,
+    pub(crate) send_every: u32,
 }
 
 /// What was measured, of one player.
@@ -96,7 +97,7 @@ struct World {
 
 impl World {
     fn new(plan: &Plan) -> World {
-        let settings = Settings { tick_rate: 20, send_every: 1, ..Settings::default() };
+        let settings = Settings { tick_rate: 20, send_every: plan.send_every, ..Settings::default() };
         let runtime = Runtime::new(Hall, settings, [3; 32]).expect("the room starts");
         let rng = ChaCha8Rng::seed_from_u64(plan.seed);
         let players = (1..=2).map(|n| Player::new(n, plan)).collect();

@@ -7,7 +7,7 @@ use room::{FieldMask, limits};
 use room_client::testing::TestRoom;
 use serde::{Deserialize, Serialize};
 
-use super::game::{Avatar, Field, Steer};
+use super::game::{Avatar, Field, Steer, Walk};
 use super::link::{Link, encoded};
 
 fn settings() -> Settings {
@@ -160,6 +160,32 @@ fn a_step_reaches_no_private_state_but_its_players_own() {
     assert!(room.stored::<Hand>().iter().all(|(_, hand)| hand.secret == 7));
     assert!(room.stored::<Card>().iter().all(|(_, card)| card.seen == 0), "{:?}", room.stored::<Card>());
     assert_eq!(ada.stats().corrections, 0);
+}
+
+#[test]
+fn what_the_room_said_of_writes_and_steps_it_still_has_when_it_is_killed() {
+    let mut room = TestRoom::durable_with(|| Field, settings());
+    let ada = room.join("ada");
+    room.advance(3);
+    let id = super::game::own(&ada);
+    for n in 1..30 {
+        for _ in 0..4 {
+            ada.input::<Walk>(Steer { right: 1.0, ..Steer::default() });
+            room.advance(1);
+        }
+        ada.write(id, |avatar| avatar.set_tilt(n as f32)).expect("it is hers");
+        if n % 2 == 0 {
+            room.advance(1);
+        }
+        let told = ada.replica().confirmed(id).expect("she sees it").clone();
+        room.kill_and_wake();
+        let kept = room.stored::<Avatar>().remove(0).1;
+        assert!(kept.tilt >= told.tilt && kept.x >= told.x, "{told:?} was said, and {kept:?} kept");
+        // What it had said nothing of goes once more.
+        room.advance(3);
+        assert_eq!(room.stored::<Avatar>()[0].1.tilt, n as f32);
+        assert_eq!(ada.replica().get(id).expect("she sees it").tilt, n as f32);
+    }
 }
 
 #[test]
