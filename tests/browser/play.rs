@@ -2,7 +2,16 @@
 
 use std::time::Duration;
 
-use crate::stage::{Stage, join, square, x};
+use serde_json::Value;
+
+use crate::stage::{Player, Stage, join, square, x};
+
+/// Waits until a player stands where the other one sees her, and returns what that one sees.
+fn at_rest(player: &Player<'_>, other: &Player<'_>, id: u64) -> Value {
+    std::thread::sleep(Duration::from_millis(500));
+    let there = x(&player.state(), id);
+    other.until("she is seen there", |state| (x(state, id) - there).abs() < 0.01)
+}
 
 #[test]
 fn two_pages_see_each_other_walk_and_what_one_does() {
@@ -35,7 +44,7 @@ fn a_page_that_is_reloaded_is_the_same_player_and_what_she_did_is_not_lost() {
     let (ada, bo) = (join(&stage.browser, &stage.host, "Ada"), join(&stage.browser, &stage.host, "Bo"));
     let a = ada.id();
     ada.hold("ArrowRight", 500);
-    let before = bo.state();
+    let before = at_rest(&ada, &bo, a);
     // In the last moment: what the page has not sent, or was not acknowledged, goes along.
     ada.tab.run("for (let n = 0; n < 3; n++) dispatchEvent(new KeyboardEvent('keydown', { key: 'f' })), 0");
     ada.tab.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
@@ -49,7 +58,7 @@ fn a_page_that_is_reloaded_is_the_same_player_and_what_she_did_is_not_lost() {
     });
     let seen = bo.state();
     assert_eq!(seen["names"].as_array().map(Vec::len), Some(2), "nobody else came: {seen:#}");
-    assert!((x(&seen, a) - x(&before, a)).abs() < 1.0);
+    assert!((x(&seen, a) - x(&before, a)).abs() < 0.01);
     ada.tab.picture("reload-ada");
     drop((ada, bo));
     stage.end();
@@ -72,6 +81,8 @@ fn a_page_that_was_hidden_comes_back_to_one_merged_update() {
         std::thread::sleep(Duration::from_millis(250));
     }
     bo.hold("ArrowLeft", 700);
+    // He comes to rest.
+    std::thread::sleep(Duration::from_millis(500));
     let there = bo.until("his flowers are there", |state| state["flowers"] == 30);
     let hidden = ada.state();
     assert_eq!(hidden["updates"], before["updates"], "a hidden page gets none");
@@ -83,7 +94,7 @@ fn a_page_that_was_hidden_comes_back_to_one_merged_update() {
     assert_eq!(hidden["frames"], before["frames"]);
     ada.tab.hide(false);
     let shown = ada.until("she sees all of it", |state| state["flowers"] == 30);
-    assert!((x(&shown, b) - x(&there, b)).abs() < 0.01);
+    assert!((x(&shown, b) - x(&there, b)).abs() < 0.01, "{shown:#} {there:#}");
     assert_eq!(shown["drops"], 0);
     let jumped = shown["jumped"].as_array().expect("a list");
     assert_eq!(jumped.last().and_then(|updates| updates.as_u64()), Some(1), "{jumped:?}");
@@ -101,7 +112,8 @@ fn a_server_that_is_killed_and_started_again_is_played_on() {
     ada.hold("ArrowRight", 600);
     ada.tab.key("f", true);
     ada.tab.key("f", false);
-    let before = bo.until("he sees her flower", |state| state["flowers"] == 1);
+    bo.until("he sees her flower", |state| state["flowers"] == 1);
+    let before = at_rest(&ada, &bo, a);
     stage.host.kill();
     let alone = ada.until("she is told", |state| state["status"] == "reconnecting");
     assert!(alone["notice"].is_string(), "{alone:#}");
@@ -117,7 +129,7 @@ fn a_server_that_is_killed_and_started_again_is_played_on() {
         assert_eq!((back["resumes"].as_u64(), back["notice"].is_null()), (Some(1), true), "{back:#}");
     }
     assert_eq!((ada.id(), bo.id()), (a, b));
-    assert!((x(&bo.state(), a) - x(&before, a)).abs() < 0.5, "she stands where she stood");
+    assert!((x(&bo.state(), a) - x(&before, a)).abs() < 0.01, "she stands where she stood");
     ada.hold("ArrowLeft", 800);
     let walked = ada.until("she walks on", |state| x(state, a) < x(&before, a) - 2.0);
     bo.until("he sees it", |state| (x(state, a) - x(&walked, a)).abs() < 0.01);
