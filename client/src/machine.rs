@@ -247,6 +247,13 @@ impl Machine {
         self.seat.map_or(0, |seat| seat.epoch)
     }
 
+    /// Which run of the room the last update was of: a higher number after each wake; 0 before the first update, and in a
+    /// room without a store always 1.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.held_state.1
+    }
+
     /// The room's ticks a second; 0 until joined.
     #[must_use]
     pub fn tick_rate(&self) -> u32 {

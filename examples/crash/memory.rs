@@ -20,16 +20,16 @@ struct Seen {
     grown: [u64; 2],
     coarse: u64,
     /// In which run of the room.
-    run: u32,
+    run: u64,
 }
 
 /// What one client has seen in one session.
 #[derive(Debug, Default)]
 pub struct Memory {
-    run: u32,
+    run: u64,
     seen: HashMap<u64, Seen>,
     /// Sparks: in which run, and their marks.
-    sparks: HashMap<u64, (u32, u64)>,
+    sparks: HashMap<u64, (u64, u64)>,
     marks: HashMap<u64, u64>,
     pub figures: Figures,
     /// What was wrong.
@@ -49,7 +49,7 @@ pub struct Figures {
 
 impl Memory {
     /// What is seen from now on is of that run of the room.
-    pub fn joined(&mut self, run: u32) {
+    pub fn joined(&mut self, run: u64) {
         self.run = run;
     }
 

@@ -132,16 +132,15 @@ impl Player {
         self.calls.clear();
     }
 
-    /// Takes what has come, from that run of the room.
-    pub fn look(&mut self, now: Instant, run: u32) {
+    /// Takes what has come.
+    pub fn look(&mut self, now: Instant) {
         self.client.update(now);
         let joined = self.client.status() == &Status::Joined;
         if self.was_joined && !joined {
             self.before = self.bytes();
         }
-        if joined && !self.was_joined {
-            self.memory.joined(run);
-        }
+        // By the update and not by the socket: a killed server's last words may be read after the next one has started.
+        self.memory.joined(self.client.machine().incarnation());
         self.was_joined = joined;
         let events: Vec<Event> = self.client.events().collect();
         for event in &events {

@@ -388,7 +388,7 @@ impl Rounds {
     /// Players take what has come.
     fn look(&mut self) {
         let now = Instant::now();
-        self.players.iter_mut().for_each(|player| player.look(now, self.runs));
+        self.players.iter_mut().for_each(|player| player.look(now));
         let (Some(before), Some(running)) = (self.resumes_before, &self.running) else { return };
         if self.resumes() > before {
             self.report.woken(running.began.elapsed());
