@@ -173,13 +173,15 @@ impl<K: Visible> AnyKind for Kind<K> {
         let beat = frame.beat;
         let (least, extrapolate) = (beat.ticks(self.plan.delay), beat.ticks(self.plan.extrapolate));
         let before = self.clock.time();
-        if self.clock.advance(frame, newest, (least, extrapolate)) {
+        let jumped = self.clock.advance(frame, newest, (least, extrapolate));
+        if jumped {
             self.tracks.values_mut().for_each(|track| {
                 track.history.settle(&self.plan, newest.tick);
                 track.settled = false;
             });
         }
         let Some(time) = self.clock.time() else { return 0 };
+        let goes_on = before.is_some() && !jumped;
         let passed = before.map_or(0.0, |before| (time - before).max(0.0)) / beat.send_every;
         let mut extrapolated = 0;
         for (id, track) in &mut self.tracks {
@@ -196,6 +198,8 @@ impl<K: Visible> AnyKind for Kind<K> {
             let period = periods.get(id).copied().unwrap_or(1).into();
             let drawn_by = track.follow(period, passed);
             let at = time - self.clock.delay(least, drawn_by, beat);
+            // While the clock waits, a rounding of time and delay would run back: before a jump that is drawn already.
+            let at = track.time.filter(|_| goes_on).map_or(at, |drawn| drawn.max(at));
             let still = newest.still(period, beat);
             track.end_prediction(table.and_then(|table| table.confirmed(*id)));
             extrapolated +=
