@@ -351,7 +351,6 @@ impl<G: Game> Runtime<G> {
         self.out.hold(false);
         self.note_clamped();
         self.note_flooded();
-        self.note_refused_writes();
         self.out.forget_closed();
     }
 

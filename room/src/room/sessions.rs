@@ -54,9 +54,10 @@ pub(super) struct Session<G: Game> {
     pub(super) input_credit: Credit,
     /// Messages dropped since the log told of it.
     pub(super) flooded: u64,
-    /// The number of the last message of writes on its connection, done or not; and up to which the client was told.
+    /// The number of the last message of writes on its connection, done or not.
     pub(super) written: u64,
-    pub(super) told_written: u64,
+    /// The tick in which the client was last told of inputs and writes.
+    pub(super) told_stepped: Tick,
     /// Writes refused since the log told of it.
     pub(super) refused_writes: u64,
 }
@@ -117,7 +118,7 @@ impl<G: Game> Session<G> {
             input_credit,
             flooded: 0,
             written: 0,
-            told_written: 0,
+            told_stepped: Tick::ZERO,
             refused_writes: 0,
         }
     }
@@ -170,6 +171,8 @@ pub(super) struct Sessions<G: Game> {
     last: SessionId,
     /// Something is to be sent to them.
     pub(super) ready: BTreeSet<SessionId>,
+    /// They wrote, and were not told yet what became of it.
+    pub(super) wrote: BTreeSet<SessionId>,
     /// Something of theirs waits for credit.
     pub(super) owing: BTreeSet<SessionId>,
     /// What a store has not heard of yet; none where there is no store.
@@ -204,6 +207,7 @@ impl<G: Game> Default for Sessions<G> {
             holds: BTreeSet::new(),
             last: SessionId(0),
             ready: BTreeSet::new(),
+            wrote: BTreeSet::new(),
             owing: BTreeSet::new(),
             unstored: None,
         }
@@ -314,6 +318,7 @@ impl<G: Game> Sessions<G> {
         }
         self.ready.remove(&id);
         self.owing.remove(&id);
+        self.wrote.remove(&id);
         if let Some(unstored) = &mut self.unstored {
             unstored.changed.remove(&id);
             unstored.progressed.remove(&id);
@@ -345,7 +350,7 @@ impl<G: Game> Sessions<G> {
         session.conn = conn;
         session.epoch += 1;
         (session.hidden_since, session.quiet_since) = (None, None);
-        (session.written, session.told_written) = (0, 0);
+        session.written = 0;
         session.leaving = false;
         Some(session)
     }

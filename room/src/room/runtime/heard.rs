@@ -402,7 +402,7 @@ impl<G: Game> Runtime<G> {
         self.out.abort(conn);
     }
 
-    /// Tells of what was dropped, once a heartbeat.
+    /// Tells of what was dropped or refused, once a heartbeat.
     pub(super) fn note_flooded(&mut self) {
         let heartbeat = limits::HEARTBEAT_SECONDS * u64::from(self.settings.tick_rate);
         if !self.room.tick.0.is_multiple_of(heartbeat) {
@@ -412,6 +412,10 @@ impl<G: Game> Runtime<G> {
             let count = std::mem::take(&mut session.flooded);
             if count > 0 {
                 self.logs.push_back(Log::Flooded { player: session.player, count });
+            }
+            let count = std::mem::take(&mut session.refused_writes);
+            if count > 0 {
+                self.logs.push_back(Log::RefusedWrites { player: session.player, count });
             }
         }
     }

@@ -4,11 +4,11 @@ use super::Runtime;
 use crate::entity::{EntityId, FieldMask, PlayerId, SessionId};
 use crate::limits;
 use crate::room::game::{Dropped, Game, Peer};
-use crate::room::log::Log;
 use crate::room::writes::Written;
 use crate::room::{Connection, ConnectionId};
 use crate::session::code;
 use crate::session::credit::Rate;
+use crate::sync::Views;
 use crate::tick::Tick;
 use crate::wire::message::{RoomMessage, WriteEntry, tag, writes_number};
 use crate::wire::{DecodeError, Reader};
@@ -104,9 +104,10 @@ impl<G: Game> Runtime<G> {
         Ok(self.room.world.adopt(write.id, fields, written.proposal()).is_ok())
     }
 
-    fn written(&mut self, session: SessionId, number: u64) {
-        if let Some(session) = self.room.sessions.get_mut(session) {
+    fn written(&mut self, id: SessionId, number: u64) {
+        if let Some(session) = self.room.sessions.get_mut(id) {
             session.written = session.written.max(number);
+            self.room.sessions.wrote.insert(id);
         }
     }
 
@@ -138,35 +139,40 @@ impl<G: Game> Runtime<G> {
         self.steps = steps;
     }
 
-    /// Behind a send's updates: says to those who play which of their inputs and writes are in them.
-    pub(super) fn push_stepped(&mut self, views: &crate::sync::Views) {
+    /// Behind a send's updates: says to those who play, and to those who wrote, which of their inputs and writes are in
+    /// them.
+    pub(super) fn push_stepped(&mut self, views: &Views) {
+        let mut wrote = std::mem::take(&mut self.room.sessions.wrote);
+        wrote.retain(|id| !self.tell_stepped(views, *id));
+        self.room.sessions.wrote = wrote;
+        // Where nobody is stepped, who did not write costs nothing.
+        if self.steps.is_none() {
+            return;
+        }
         let tick = self.room.tick;
-        for (conn, viewer) in &self.room.by_id {
-            let Some(id) = self.room.sessions.of_conn(*conn) else { continue };
-            let Some(session) = self.room.sessions.get_mut(id).filter(|session| session.conn == *conn) else {
-                continue;
-            };
-            let plays = self.steps.is_used(session.player, tick) && session.hidden_since.is_none();
-            let due = plays || session.told_written < session.written;
-            if due && views.has_own(*viewer, &self.room.world) {
-                session.told_written = session.written;
-                let writes = session.written;
-                self.out.message(*conn, |out| RoomMessage::Stepped { tick, writes }.encode(out));
+        let mut after = None;
+        while let Some((id, session)) = self.room.sessions.after(after) {
+            let plays = session.hidden_since.is_none() && self.steps.is_used(session.player, tick);
+            if plays && session.told_stepped < tick {
+                self.tell_stepped(views, id);
             }
+            after = Some(id);
         }
     }
 
-    /// Tells of writes that were refused, once a heartbeat.
-    pub(super) fn note_refused_writes(&mut self) {
-        let heartbeat = limits::HEARTBEAT_SECONDS * u64::from(self.settings.tick_rate);
-        if !self.room.tick.0.is_multiple_of(heartbeat) {
-            return;
+    /// Returns whether there is nothing more to say of a session's writes: she was told, or is away.
+    fn tell_stepped(&mut self, views: &Views, id: SessionId) -> bool {
+        let tick = self.room.tick;
+        let Some(session) = self.room.sessions.get_mut(id).filter(|session| session.held.is_none()) else {
+            return true;
+        };
+        let viewer = self.room.by_id.get(&session.conn);
+        let told = viewer.is_some_and(|viewer| views.has_own(*viewer, &self.room.world));
+        if told {
+            session.told_stepped = tick;
+            let (conn, writes) = (session.conn, session.written);
+            self.out.message(conn, |out| RoomMessage::Stepped { tick, writes }.encode(out));
         }
-        for (_, session) in self.room.sessions.iter_mut() {
-            let count = std::mem::take(&mut session.refused_writes);
-            if count > 0 {
-                self.logs.push_back(Log::RefusedWrites { player: session.player, count });
-            }
-        }
+        told
     }
 }
